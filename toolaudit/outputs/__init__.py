@@ -1,0 +1,51 @@
+"""Reports: one file per output, found by its name. An output is told what happens and writes it to the stream it was given."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from typing import Protocol, TextIO
+
+from msgspec import Struct
+
+from toolaudit.errors import UsageError
+from toolaudit.report import Entry, Input, Summary
+
+
+class Style(Struct, frozen=True):
+    """How a human output may draw: decided by the command line, once."""
+
+    color: bool = False
+    ascii: bool = False
+    width: int = 80
+    quiet: int = 0
+    verbose: int = 0
+
+
+class Output(Protocol):
+    """A report being written. The events come in this order: `start`, any number of `finding` and `input`, `finish`."""
+
+    human: bool
+    """Whether people read it: decides about drawings and the closing line."""
+
+    def __init__(self, stream: TextIO, style: Style) -> None: ...
+    def start(self) -> None: ...
+    def finding(self, entry: Entry) -> None: ...
+    def input(self, given: Input) -> None: ...
+    def finish(self, summary: Summary) -> None: ...
+
+
+def names() -> list[str]:
+    """The names of all outputs."""
+    return sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
+
+
+def output(name: str) -> type[Output]:
+    """The output called `name`; `json` stands for the newest version of its shape.
+
+    Raises UsageError for a name that no file has.
+    """
+    if name not in names():
+        raise UsageError(f"no output is called `{name}`", f"choose one of {', '.join(names())}")
+    found: type[Output] = import_module(f"{__name__}.{name.replace('-', '_')}").Report
+    return found
