@@ -23,6 +23,9 @@ Verdict = Literal["rejected", "degraded", "accepted", "unknown"]
 Kind = Literal["request", "response", "log", "dataset"]
 Executor = Literal["client", "server"]
 Unit = Literal["message", "item"]
+ArgsForm = Literal["object", "string", "text", "none"]
+CallState = Literal["done", "partial", "cancelled", "waiting"]
+Flag = Literal["ok", "error", "denied", "cancelled"]
 
 
 class Severity(enum.IntEnum):
@@ -96,7 +99,7 @@ class Call(Struct, kw_only=True, gc=False):
     """The id that a result must name; None when absent, empty or a sentinel such as `"null"`."""
     name: str | None
     args: JSON = None
-    args_form: Literal["object", "string", "text", "none"] = "object"
+    args_form: ArgsForm = "object"
     """How the arguments are stored: a JSON value, a string of JSON, free text that is never parsed, or not at all."""
     args_key: str = "input"
     """Keys from the call's place to its arguments, joined with `/`."""
@@ -105,7 +108,7 @@ class Call(Struct, kw_only=True, gc=False):
     executor: Executor = "client"
     expects: Literal["one", "none", "many", "later"] = "one"
     """`none`: carries its own result; `later`: may be answered in any later request; `many`: may be answered repeatedly."""
-    state: Literal["done", "partial", "cancelled", "waiting"] = "done"
+    state: CallState = "done"
     kind: str = "function"
     """The format's own word for it: `tool_use`, `function`, `custom`, `function_call`, `mcp_approval_request`, …"""
     item_id: str | None = None
@@ -131,7 +134,7 @@ class Result(Struct, kw_only=True, gc=False):
     ref: str | None
     """The call id named by the result; None when absent, empty or a sentinel."""
     name: str | None = None
-    flag: Literal["ok", "error", "denied", "cancelled"] | None = None
+    flag: Flag | None = None
     """What the format itself says of the outcome; None when it has no such field or leaves it out."""
     body: JSON = None
     """The content as stored: a string, a list of parts, None; a mapping for structured outputs."""
@@ -210,7 +213,8 @@ class Unknown(Struct, kw_only=True, gc=False):
 
     place: Place
     what: str
-    turn: int | None = None
+    of: Literal["shape", "record", "tie"] = "shape"
+    """A shape inside a recognised format, a record that is not JSON, or a value that two formats claim."""
 
 
 class Trajectory(Struct, kw_only=True, gc=False):
@@ -287,7 +291,7 @@ class Pair(Struct, kw_only=True, gc=False):
     answers: list[Answer] = field(default_factory=list)
     state: PairState = "open"
     why: str = ""
-    """The reason of a state that is not `paired`: `pending`, `truncated`, `waiting`, `async`, `errored`, `ambiguous`, `hidden`, `later`, …"""
+    """The reason of a state that is not `paired`: `pending`, `truncated`, `waiting`, `async`, `errored`, `ambiguous`, …"""
     copy_of: Pair | None = None
     """The pair of which this is a verbatim copy (the turn, or the block, was stored again)."""
     same_id: Pair | None = None

@@ -35,9 +35,14 @@ class Output(Protocol):
     def finish(self, summary: Summary) -> None: ...
 
 
+ALIASES = {"json-v1": "json"}
+"""Names that pin a version of a shape, and the output that writes it."""
+
+
 def names() -> list[str]:
-    """The names of all outputs."""
-    return sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
+    """The names of all outputs, with their aliases."""
+    files = (info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
+    return sorted([*files, *ALIASES])
 
 
 def output(name: str) -> type[Output]:
@@ -47,5 +52,6 @@ def output(name: str) -> type[Output]:
     """
     if name not in names():
         raise UsageError(f"no output is called `{name}`", f"choose one of {', '.join(names())}")
-    found: type[Output] = import_module(f"{__name__}.{name.replace('-', '_')}").Report
+    module = ALIASES.get(name, name).replace("-", "_")
+    found: type[Output] = import_module(f"{__name__}.{module}").Report
     return found

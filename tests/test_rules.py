@@ -1,0 +1,105 @@
+"""Every example of every rule's manual page, written out in every format that can express it and read back."""
+
+from __future__ import annotations
+
+import functools
+
+import orjson
+import pytest
+from msgspec import Struct
+
+from toolaudit import formats, notation, rules, targets
+from toolaudit.engine import Audit, Options
+from toolaudit.formats._look import Found, look
+from toolaudit.model import Call, Finding, Place, Result, Trajectory
+from toolaudit.pairing import pair
+
+
+class Case(Struct, frozen=True):
+    """One block of one manual page, in one format."""
+
+    rule: str
+    title: str
+    number: int
+    block: str
+    format: str
+
+
+def _cases() -> list[Case]:
+    return [
+        Case(name, title, number, block, form)
+        for name in rules.catalogue()
+        for number, (title, block) in enumerate(notation.blocks(rules.manual(name)))
+        for form in formats.names()
+        if _expressible(name, block, form)
+    ]
+
+
+@functools.cache
+def _target(block: str) -> str | None:
+    return notation.parse(block)[0].target
+
+
+def _expressible(_: str, block: str, form: str) -> bool:
+    target = _target(block)
+    natural = {formats.format(name).TARGET for name in formats.names()}
+    if target in natural and target != formats.format(form).TARGET:
+        return False
+    try:
+        formats.format(form).write(notation.parse(block)[0].trajectory)
+    except formats.CannotExpress:
+        return False
+    return True
+
+
+def _read_back(example: notation.Example, form: str) -> Trajectory:
+    value = orjson.loads(orjson.dumps(formats.format(form).write(example.trajectory)))
+    found = look(value, Place(0), formats.format(form))
+    assert len(found) == 1 and isinstance(found[0], Found)
+    trajectory = next(found[0].read())
+    trajectory.sent = example.trajectory.sent
+    return trajectory
+
+
+def _line(finding: Finding, read: Trajectory, example: notation.Example) -> int | None:
+    """The line of the example that a finding's subject was written from; None when it has no call or result for its subject."""
+    for kind in (Call, Result):
+        if isinstance(finding.subject, kind):
+            ours = [part for _, part in read.parts() if isinstance(part, kind)]
+            theirs = [part for _, part in example.trajectory.parts() if isinstance(part, kind)]
+            return theirs[next(i for i, part in enumerate(ours) if part is finding.subject)].place.record
+    return None
+
+
+def _findings(case: Case) -> tuple[list[tuple[str, int | None]], notation.Example]:
+    example = notation.parse(case.block)[0]
+    header = rules.known(case.rule)
+    options = Options(rules=rules.select(extend=[] if header.default else [case.rule]), target=example.target)
+    audit = Audit(options)
+    read = _read_back(example, case.format)
+    ledger = pair(read, targets.law(example.target or formats.format(case.format).TARGET))
+    found = [f for f in audit.findings(ledger, (formats.format(case.format).write(example.trajectory), Place(0)))]
+    return [(f.rule, _line(f, read, example)) for f in found if audit.verdict(ledger, f) is not None], example
+
+
+@pytest.mark.parametrize("case", _cases(), ids=lambda case: f"{case.rule}-{case.title}-{case.number}-{case.format}")
+def test_example(case: Case) -> None:
+    found, example = _findings(case)
+    expected = sorted(example.expected)
+    assert sorted(name for name, _ in found) == sorted(name for name, _ in expected)
+    for name, line in found:
+        assert line is None or (name, line) in expected
+
+
+@pytest.mark.parametrize("name", rules.catalogue())
+def test_manual(name: str) -> None:
+    """Every page has its sections, and at least one bad and one good example that some format can express."""
+    page = rules.manual(name)
+    for heading in ("## Why it matters", "## Bad", "## Good", "## How to fix"):
+        assert heading in page, heading
+    assert {title for title, _ in notation.blocks(page)} == {"Bad", "Good"}
+    titles = {case.title for case in _cases() if case.rule == name}
+    assert titles == {"Bad", "Good"}
+    for title, block in notation.blocks(page):
+        expected = notation.parse(block)[0].expected
+        assert (name in {rule for rule, _ in expected}) if title == "Bad" else not expected

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import io
+import os
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toolaudit.sources import Source, Unusable, find, opened
+
+ROOT = Path(__file__).resolve().parents[1]
+NOBODY = 65534
+
+
+def paths(*given: str | Path) -> list[str]:
+    return [item.path for item in find([str(path) for path in given])]
+
+
+def one(path: str | Path) -> Unusable:
+    [item] = find([str(path)])
+    assert isinstance(item, Unusable)
+    assert item.named
+    assert item.path == str(path)
+    return item
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("a.json", "b/x.jsonl", "b/.hidden.json", "c.json", ".git/config", "b/deep/y.json", "[odd].json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_standard_input() -> None:
+    assert list(find(["-", "-"])) == [Source("<stdin>", True, None)]
+    assert list(find(["-"], stdin_name="x.jsonl")) == [Source("x.jsonl", True, None)]
+
+
+def test_file_is_named_and_found_file_is_not(tree: Path) -> None:
+    assert list(find(["a.json"])) == [Source("a.json", True, "a.json")]
+    assert list(find(["b/deep"])) == [Source("b/deep/y.json", False, "b/deep/y.json")]
+
+
+def test_folder_is_walked_in_order_of_names_with_folders_between_files(tree: Path) -> None:
+    expected = ["[odd].json", "a.json", "b/deep/y.json", "b/x.jsonl", "c.json"]
+    assert paths(".") == expected
+    assert paths("./") == expected
+    assert paths(tree) == [f"{tree}/{name}" for name in expected]
+    assert paths(f"{tree}/") == [f"{tree}/{name}" for name in expected]
+
+
+def test_hidden_is_passed_over_unless_named(tree: Path) -> None:
+    assert paths(".git") == [".git/config"]
+    assert paths("b/.hidden.json") == ["b/.hidden.json"]
+
+
+def test_empty_folder_gives_nothing(tmp_path: Path) -> None:
+    assert paths(tmp_path) == []
+
+
+def test_no_paths_give_nothing() -> None:
+    assert paths() == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*.json", ["[odd].json", "a.json", "c.json"]),
+        ("?.json", ["a.json", "c.json"]),
+        ("[ab]*", ["a.json", "b/deep/y.json", "b/x.jsonl"]),
+        ("[odd].json", ["[odd].json"]),
+        ("**/*.json", ["[odd].json", "a.json", "c.json", "b/deep/y.json"]),
+        ("**/**/y.json", ["b/deep/y.json"]),
+        ("b/*/y.json", ["b/deep/y.json"]),
+        ("b/.h*", ["b/.hidden.json"]),
+        ("./*.json", ["[odd].json", "a.json", "c.json"]),
+    ],
+)
+def test_pattern_that_the_shell_left_alone(tree: Path, pattern: str, expected: list[str]) -> None:
+    assert paths(pattern) == expected
+    assert paths(tree / pattern) == [f"{tree}/{name}" for name in expected]
+
+
+def test_what_a_pattern_matches_is_named(tree: Path) -> None:
+    assert [item.named for item in find(["?.json"])] == [True, True]
+
+
+def test_pattern_that_matches_nothing(tree: Path) -> None:
+    assert one("*.csv").reason == "nothing matches this pattern"
+    assert one("none/*.csv").reason == "nothing matches this pattern"
+
+
+def test_pattern_with_links_that_loop_comes_to_an_end(tree: Path) -> None:
+    (tree / "b/up").symlink_to(tree)
+    (tree / "b/again").symlink_to(tree / "b")
+    assert paths("**/y.json") == ["b/deep/y.json"]
+
+
+def test_missing(tree: Path) -> None:
+    assert one("none.json").reason == "there is no such file or folder"
+    assert "a part of the path is a file" in one("a.json/x").reason
+    assert one("").reason == "there is no such file or folder"
+    assert one("nul\0").reason == "there is no such file or folder"
+    assert "too long" in one("x" * 5000).reason
+
+
+def test_named_link_is_followed_and_found_link_is_not(tree: Path) -> None:
+    (tree / "link.json").symlink_to("a.json")
+    (tree / "folder").symlink_to("b")
+    assert paths("link.json", "folder") == ["link.json", "folder/deep/y.json", "folder/x.jsonl"]
+    assert "link.json" not in paths(".")
+    assert not [path for path in paths(".") if path.startswith("folder")]
+
+
+def test_link_that_leads_nowhere(tree: Path) -> None:
+    (tree / "loop").symlink_to("loop")
+    (tree / "broken").symlink_to("gone")
+    assert one("loop").reason == "it is a symbolic link that leads back to itself"
+    assert one("broken").reason == "it is a symbolic link to something that is not there"
+    assert "loop" not in paths(".")
+
+
+def test_folder_that_links_to_its_parent_is_walked_once(tree: Path) -> None:
+    (tree / "b/up").symlink_to("..")
+    assert paths("b/up") == ["b/up/[odd].json", "b/up/a.json", "b/up/b/deep/y.json", "b/up/b/x.jsonl", "b/up/c.json"]
+
+
+def test_fifo_socket_and_device(tree: Path) -> None:
+    os.mkfifo(tree / "fifo")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("sock")
+    assert "named pipe" in one("fifo").reason
+    assert "socket" in one("sock").reason
+    assert "device" in one("/dev/null").reason
+    found = {item.path: item for item in find(["."]) if isinstance(item, Unusable)}
+    assert {path: item.named for path, item in found.items()} == {"fifo": False, "sock": False}
+    both = [item for item in find([".", "fifo"]) if item.path == "fifo"]
+    assert [item.named for item in both] == [True]
+
+
+def test_same_file_is_given_once(tree: Path) -> None:
+    os.link("a.json", "same.json")
+    assert paths("a.json", "./a.json", str(tree / "a.json"), "same.json") == ["a.json"]
+    assert paths("b", "./b/", "b/deep", "b/x.jsonl") == ["b/deep/y.json", "b/x.jsonl"]
+    assert paths("b/deep", "b") == ["b/deep/y.json", "b/x.jsonl"]
+    assert len(paths(".", "*", "**/*")) == 5 + 1  # same.json is a.json; the hidden file of `b` is matched by no pattern
+
+
+def test_found_file_that_is_named_as_well_counts_as_named(tree: Path) -> None:
+    items = {item.path: item.named for item in find(["b", "b/x.jsonl"])}
+    assert items == {"b/deep/y.json": False, "b/x.jsonl": True}
+
+
+def test_deep_folders_do_not_exhaust_the_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(1200):
+        Path("d").mkdir()
+        os.chdir("d")
+    Path("x.json").write_text("{}")
+    os.chdir(tmp_path)
+    assert [path.count("/") for path in paths(".")] == [1200]
+
+
+def test_name_that_is_not_text_is_shown_as_text(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/\xff.json"
+    try:
+        Path(os.fsdecode(name)).write_text("{}")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    [item] = find([str(tmp_path)])
+    assert item.path == f"{tmp_path}/\\xff.json"
+    assert isinstance(item, Source)
+    assert not isinstance(stream := opened(item), Unusable)
+    with stream:
+        assert stream.read() == b"{}"
+
+
+def test_opened(tree: Path) -> None:
+    stdin = io.BytesIO(b"[]")
+    assert opened(Source("<stdin>", True, None), stdin) is stdin
+    assert opened(Source("<stdin>", True, None)) == Unusable("<stdin>", "standard input is closed", True)
+    assert opened(Source("gone", False, "gone")) == Unusable("gone", "there is no such file or folder", False)
+
+
+AS_NOBODY = """
+import os, sys
+from toolaudit.sources import Source, Unusable, find, opened
+os.setgroups([]), os.setegid(65534), os.seteuid(65534)
+for item in find(sys.argv[1:]):
+    item = item if isinstance(item, Unusable) else opened(item)
+    if isinstance(item, Unusable):
+        print(item.named, item.path, item.reason, sep="|")
+    else:
+        print(item.name), item.close()
+"""
+
+
+def test_what_may_not_be_read(tree: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    for path in (tree, *tree.parents):
+        if not path.stat().st_mode & stat.S_IXOTH:
+            path.chmod(path.stat().st_mode | stat.S_IXOTH) if path.is_relative_to(tree.parent.parent) else pytest.skip(f"{path} is closed")
+    for path in (tree, tree / "b"):
+        path.chmod(0o755)
+    (tree / "a.json").chmod(0)
+    (tree / "b/deep").chmod(0)
+
+    def run(*given: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, *given], cwd=tree, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+        )
+        return done.stdout.splitlines()
+
+    file, folder = "it may not be read: permission is denied", "this folder may not be read: permission is denied, so nothing in it was checked"
+    assert run("a.json", "b/deep") == [f"True|a.json|{file}", f"True|b/deep|{folder}"]
+    assert run(".") == ["[odd].json", f"False|a.json|{file}", f"False|b/deep|{folder}", "b/x.jsonl", "c.json"]
+    assert run("b", "b/deep") == [f"True|b/deep|{folder}", "b/x.jsonl"]
+    assert run("b/deep/y.json") == [f"True|b/deep/y.json|{file}"]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text(alphabet=st.sampled_from("ab*?[]!-./\0\udcffé"), max_size=8), max_size=3))
+def test_no_path_raises(tree: Path, given_paths: list[str]) -> None:
+    inside = [path for path in given_paths if not path.startswith("/") and ".." not in path]
+    for item in find(inside):
+        item.path.encode()

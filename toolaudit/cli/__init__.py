@@ -1,0 +1,1 @@
+from toolaudit.cli.tmp import main

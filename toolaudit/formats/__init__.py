@@ -1,0 +1,87 @@
+"""Formats: one file each, found by its name. A format recognises a value by evidence, reads it, and can write it where that is possible.
+
+Recognition is never a guess: a format answers with what it saw and how much that proves, and the strongest answer wins. Two
+that are equally strong are a tie, which is said; there is no default.
+"""
+
+from __future__ import annotations
+
+import functools
+import pkgutil
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import Protocol
+
+from msgspec import Struct
+
+from toolaudit.errors import UsageError
+from toolaudit.model import JSON, Place, Trajectory
+
+DECISIVE, STRONG, MEDIUM, WEAK, BARE = 100, 80, 60, 30, 10
+"""Strengths of evidence: a value that names itself; tool traffic of one kind; a telling field; a hint; plain messages that any format holds."""
+
+
+class Evidence(Struct, frozen=True):
+    """Why a value is held to be of a format: `strength` from 0 to 100, and the reason in a few words."""
+
+    strength: int
+    reason: str
+
+
+class Message(Struct, frozen=True):
+    """One message of a log that stores a message a record, and the conversation it belongs to (None: the file is one)."""
+
+    value: JSON
+    place: Place
+    key: str | None = None
+
+
+class CannotExpress(Exception):
+    """A trajectory holds something that a format has no place for; the text says what."""
+
+
+class Format(Protocol):
+    """What a file of this folder holds."""
+
+    NAME: str
+    TITLE: str
+    TARGET: str
+    """The target whose law holds unless another is named."""
+
+    def recognise(self, value: JSON) -> Evidence | None:
+        """Evidence that `value` (a body, a list, a response, a batch line) is of this format."""
+
+    def recognise_message(self, value: JSON) -> Evidence | None:
+        """Evidence that `value` is one message (or item) of this format."""
+
+    def read(self, value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) -> Iterator[Trajectory]:
+        """The trajectories in `value`, which stands at `place`, with the response it got. Never raises on content."""
+
+    def read_messages(self, messages: list[Message]) -> Trajectory:
+        """The trajectory of messages that were stored one a record."""
+
+    def write(self, trajectory: Trajectory) -> JSON:
+        """The trajectory as a request body. Raises CannotExpress."""
+
+    def raw_messages(self, value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
+        """Every message of a value that `read` takes, as stored, with its place."""
+
+
+@functools.cache
+def names() -> tuple[str, ...]:
+    """The names of all formats."""
+    return tuple(sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")))
+
+
+@functools.cache
+def format(name: str) -> Format:
+    """The format called `name`. Raises UsageError, with the names there are, for one that no file has."""
+    if name not in names():
+        raise UsageError(f"no format is called `{name}`", f"choose one of {', '.join(names())}")
+    found: Format = import_module(f"{__name__}.{name.replace('-', '_')}")
+    return found
+
+
+def formats() -> Iterator[Format]:
+    """All formats, in order of their names."""
+    return (format(name) for name in names())

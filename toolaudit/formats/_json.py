@@ -1,0 +1,99 @@
+"""What every reader needs at the border, where a value may be of any type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolaudit.model import JSON, Place, Tool, Turn
+
+SENTINELS = frozenset({"", "null", "None", "none", "undefined", "nil", "NULL"})
+"""Strings that stand for an id that is not there."""
+
+
+def key_of(value: JSON) -> str | None:
+    """An id as a string; None for one that is absent, empty or a sentinel. Numbers are ids too."""
+    if isinstance(value, str):
+        return None if value.strip() in SENTINELS else value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def text_or_none(value: JSON) -> str | None:
+    """`value` if it is a string."""
+    return value if isinstance(value, str) else None
+
+
+def mapping(value: JSON) -> dict[str, JSON]:
+    """`value` if it is a mapping, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: JSON) -> list[JSON]:
+    """`value` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def flag_of(value: JSON) -> bool | None:
+    """`value` if it is a boolean."""
+    return value if isinstance(value, bool) else None
+
+
+def has(value: dict[str, JSON], *keys: str) -> bool:
+    """Any of `keys` is there and not null: SDK dumps pad with nulls."""
+    return any(value.get(key) is not None for key in keys)
+
+
+def text_of(body: JSON) -> str:
+    """The prose of a result's or message's content: a string, or the texts of its parts joined by newlines."""
+    if isinstance(body, str):
+        return body
+    if isinstance(body, list):
+        return "\n".join(text for part in body if (text := _part_text(part)))
+    return _part_text(body)
+
+
+def _part_text(part: JSON) -> str:
+    if isinstance(part, str):
+        return part
+    text = mapping(part).get("text")
+    return text if isinstance(text, str) else ""
+
+
+def number(turns: Iterable[Turn]) -> list[Turn]:
+    """The turns, numbered from 1 in their order."""
+    numbered = list(turns)
+    for position, turn in enumerate(numbered, 1):
+        turn.number = position
+    return numbered
+
+
+def declared(tools: JSON, schema_key: str) -> list[Tool]:
+    """Tools given as a flat list of `{name, SCHEMA_KEY}` mappings; others are passed over."""
+    found = []
+    for tool in sequence(tools):
+        name = mapping(tool).get("name")
+        if isinstance(name, str):
+            found.append(Tool(name=name, schema=tool.get(schema_key), output=tool.get("output_schema"), strict=tool.get("strict") is True))
+    return found
+
+
+def session_key(value: dict[str, JSON]) -> str | None:
+    """The conversation a record says it belongs to, by the names that logs give it."""
+    for key in ("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId", "trace_id", "traceId"):
+        found = value.get(key)
+        if isinstance(found, (str, int)) and not isinstance(found, bool) and found != "":
+            return str(found)
+    return None
+
+
+def name_of(value: dict[str, JSON]) -> str | None:
+    """What a record calls itself: its batch id, session or id."""
+    for key in ("custom_id", "id", "run_id", "request_id", "uuid"):
+        found = value.get(key)
+        if isinstance(found, (str, int)) and not isinstance(found, bool) and found != "":
+            return str(found)
+    return None
+
+
+def below(place: Place, *keys: str | int) -> Place:
+    """`place` down `keys`."""
+    return place.down(*keys)

@@ -1,0 +1,177 @@
+"""Finding transcripts in a value: recognised as it stands, or inside the wrappers that people put round them.
+
+The search goes down mappings and lists, bounded in depth, and stops at whatever a format recognises. A request and a response side by
+side in one wrapper are one exchange. What is found says what proved it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from toolaudit import formats
+from toolaudit.formats import BARE, Evidence, Format, Message
+from toolaudit.formats._json import has, mapping, name_of, session_key
+from toolaudit.model import JSON, Place, Trajectory
+
+DEPTH = 6
+"""How many wrappers deep a transcript is looked for."""
+
+_ANSWERS = frozenset({"response", "output", "completion", "result", "resp", "reply", "answer", "res", "response_body", "outputs"})
+_STATUS = ("status", "status_code", "response", "http_status", "response_status")
+
+
+class Found(Struct, kw_only=True):
+    """A value that a format recognised."""
+
+    format: Format
+    value: JSON
+    place: Place
+    evidence: Evidence
+    id: str | None = None
+    answer: tuple[JSON, Place] | None = None
+    """The response that the request `value` got."""
+    sent: bool = False
+    also: tuple[str, ...] = ()
+    """Other formats that the evidence fits as well."""
+
+    def read(self) -> Iterator[Trajectory]:
+        """The trajectories in it."""
+        for trajectory in self.format.read(self.value, self.place, self.answer):
+            trajectory.id = self.id or trajectory.id
+            trajectory.sent = trajectory.sent or self.sent
+            yield trajectory
+
+
+class Tie(Struct, kw_only=True):
+    """A value with tool traffic that two formats claim with equal right."""
+
+    place: Place
+    names: tuple[str, ...]
+
+
+class Loose(Struct, kw_only=True):
+    """A record that is one message of a log, and the formats that may read it, the likeliest first."""
+
+    message: Message
+    evidence: dict[str, int]
+
+
+class ErrorBody(Struct, kw_only=True):
+    """A provider's refusal, stored where a response might be: nothing in it can be paired."""
+
+    place: Place
+
+
+Seen = Found | Tie | Loose | ErrorBody
+
+
+def look(value: JSON, place: Place, only: Format | None = None) -> list[Seen]:
+    """Everything that is recognised in `value`; empty when nothing is. `only` forces a format."""
+    return list(_Search(only).down(value, place, None, DEPTH))
+
+
+class _Search:
+    def __init__(self, only: Format | None) -> None:
+        self.formats = [only] if only else list(formats.formats())
+        self.forced = only is not None
+
+    def down(self, value: JSON, place: Place, name: str | None, depth: int) -> Iterator[Seen]:
+        """What `value` is, or what stands in it."""
+        if not isinstance(value, (dict, list)) or not value:
+            return
+        if isinstance(value, dict):
+            name = session_key(value) or name_of(value) or name
+        here = self._recognised(value, place, name)
+        if here is not None:
+            if isinstance(here, Found) and isinstance(value, dict) and not is_response(value):
+                self._answered(here, value)
+            yield here
+        elif isinstance(value, dict) and (loose := self._loose(value, place)) is not None:
+            yield loose
+        elif isinstance(value, dict) and _is_refusal(value):
+            yield ErrorBody(place=place)
+        elif depth > 0:
+            yield from self._inside(value, place, name, depth)
+
+    def _answered(self, request: Found, value: dict[str, JSON]) -> None:
+        """Add the response that some loggers store inside the request's own record."""
+        for key, child in value.items():
+            if key in _ANSWERS and isinstance(child, dict):
+                for one in self.down(child, request.place / key, None, 2):
+                    if isinstance(one, Found) and is_response(one.value):
+                        request.answer = (one.value, one.place)
+                request.sent = True
+
+    def _recognised(self, value: JSON, place: Place, name: str | None) -> Found | Tie | None:
+        claims = [(found, form) for form in self.formats if (found := form.recognise(value)) is not None]
+        if not claims:
+            return None
+        best = max(found.strength for found, _ in claims)
+        leaders = [(found, form) for found, form in claims if found.strength == best]
+        if len(leaders) > 1 and best > BARE:
+            return Tie(place=place, names=tuple(form.NAME for _, form in leaders))
+        # plain messages are the same in every format: any reader will do, and there is nothing to pair
+        evidence, form = leaders[-1]
+        also = tuple(other.NAME for _, other in leaders[:-1])
+        return Found(format=form, value=value, place=place, evidence=evidence, id=name, also=also)
+
+    def _loose(self, value: dict[str, JSON], place: Place) -> Loose | None:
+        """`value` as one message of a log."""
+        evidence = {f.NAME: found.strength for f in self.formats if (found := f.recognise_message(value)) is not None}
+        if not evidence:
+            return None
+        return Loose(message=Message(value, place, session_key(value)), evidence=evidence)
+
+    def _inside(self, value: JSON, place: Place, name: str | None, depth: int) -> Iterator[Seen]:
+        children = enumerate(value) if isinstance(value, list) else value.items()
+        seen: list[tuple[str | int, Seen]] = []
+        for key, child in children:
+            for one in self.down(child, place / key, name if isinstance(value, dict) else None, depth - 1):
+                seen.append((key, one))  # noqa: PERF401 - a list of two-level results
+        if isinstance(value, list):
+            yield from (one for _, one in seen)
+        else:
+            yield from _joined(value, seen)
+
+
+def _joined(wrapper: dict[str, JSON], seen: list[tuple[str | int, Seen]]) -> Iterator[Seen]:
+    """A request and its response in one wrapper are one exchange; a message takes the session of its wrapper."""
+    answers = [one for key, one in seen if _is_answer(key, one)]
+    asked = [one for key, one in seen if isinstance(one, Found) and not _is_answer(key, one) and not is_response(one.value)]
+    if len(asked) == 1 and len(answers) <= 1:
+        request = asked[0]
+        request.sent = request.sent or has(wrapper, *_STATUS) or bool(answers)
+        if answers and (answer := _answer_value(answers[0])) is not None:
+            request.answer = answer
+            seen = [(key, one) for key, one in seen if one is not answers[0]]
+    key = session_key(wrapper)
+    for _, one in seen:
+        if isinstance(one, Loose) and one.message.key is None and key is not None:
+            one.message = Message(one.message.value, one.message.place, key)
+        yield one
+
+
+def _is_answer(key: str | int, one: Seen) -> bool:
+    if isinstance(one, Found) and is_response(one.value):
+        return True
+    return str(key).lower() in _ANSWERS
+
+
+def _answer_value(one: Seen) -> tuple[JSON, Place] | None:
+    if isinstance(one, Found):
+        return one.value, one.place
+    return (one.message.value, one.message.place) if isinstance(one, Loose) else None
+
+
+def _is_refusal(value: dict[str, JSON]) -> bool:
+    return isinstance(value.get("error"), dict) and "message" in value["error"] and value.get("type", "error") == "error"
+
+
+def is_response(value: JSON) -> bool:
+    """A response names itself, whatever its format."""
+    found = mapping(value)
+    if found.get("object") in ("response", "chat.completion", "text_completion"):
+        return True
+    return found.get("type") == "message" and "stop_reason" in found

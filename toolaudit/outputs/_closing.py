@@ -1,0 +1,31 @@
+"""The line that ends every report for people: what was looked at, and how it adds up."""
+
+from __future__ import annotations
+
+from toolaudit.report import Summary
+from toolaudit.text import plural
+
+
+def closing(summary: Summary) -> str:
+    """One sentence. The parts named after `calls` add up to them; files that were not read are named apart."""
+    checked = [plural(summary.files, "file"), plural(summary.calls, "call"), f"{summary.paired:,} paired"]
+    rest = {"missing": summary.missing, "open": summary.open, "unjudged": summary.unjudged}
+    checked += _counted(rest)
+    apart = _counted({"allowed": summary.allowed, "baselined": summary.baselined})
+    aside = f" ({', '.join(apart)})" if apart else ""
+    return f"checked {', '.join(checked)}: {_findings(summary)}{aside}{_unread(summary)}"
+
+
+def _counted(counts: dict[str, int]) -> list[str]:
+    return [f"{count:,} {word}" for word, count in counts.items() if count]
+
+
+def _findings(summary: Summary) -> str:
+    counts = {"error": summary.errors, "warning": summary.warnings, "note": summary.notes}
+    return ", ".join(plural(count, word) for word, count in counts.items() if count) or "no findings"
+
+
+def _unread(summary: Summary) -> str:
+    skipped, failed = summary.skipped, summary.failed
+    what = "not a transcript" if skipped == 1 else "not transcripts"
+    return (f"; {plural(skipped, 'file')} skipped, {what}" if skipped else "") + (f"; {plural(failed, 'file')} failed" if failed else "")

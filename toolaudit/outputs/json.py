@@ -1,0 +1,92 @@
+"""The report as one JSON object, `report-v1`: findings first, each written as it is found, then the inputs and the numbers."""
+
+from __future__ import annotations
+
+import re
+from operator import attrgetter
+from typing import Any, TextIO
+
+import msgspec
+
+from toolaudit._version import __version__
+from toolaudit.outputs import Style
+from toolaudit.outputs._terminal import WORDS
+from toolaudit.report import Entry, Input, Summary
+
+SCHEMA = "toolaudit/report-v1"
+HEADER = {"schema": SCHEMA, "tool": {"name": "toolaudit", "version": __version__}}
+
+_FINDING = tuple(name for name in Entry.__struct_fields__ if name not in {"format", "why", "scene"})
+_INPUT = ("path", "format", "target", "trajectories", "calls", "results", "status", "reason")
+_of_finding = attrgetter(*_FINDING)
+_of_input = attrgetter(*_INPUT)
+_encode = msgspec.json.Encoder().encode
+_LONE = re.compile("[\ud800-\udfff]")
+_RUNNER = re.compile(r"#(?=#vso\[|#\[)", re.IGNORECASE)
+
+
+class Report:
+    """One object, a finding or input per line inside its lists."""
+
+    human = False
+
+    def __init__(self, stream: TextIO, style: Style) -> None:
+        self._write = stream.write
+        self._ascii = style.ascii
+        self._inputs: list[str] = []
+        self._lead = "\n"
+
+    def start(self) -> None:
+        head = encoded(HEADER, ascii_only=self._ascii)
+        self._write(f'{head[:-1]},\n"findings":[')
+
+    def finding(self, entry: Entry) -> None:
+        self._write(self._lead + encoded(finding(entry), ascii_only=self._ascii))
+        self._lead = ",\n"
+
+    def input(self, given: Input) -> None:
+        """Kept until the findings are through: a record each, and no more than there are files."""
+        self._inputs.append(encoded(input_(given), ascii_only=self._ascii))
+
+    def finish(self, summary: Summary) -> None:
+        inputs = ",\n".join(self._inputs)
+        self._write(f'\n],\n"inputs":[\n{inputs}\n],\n"summary":{encoded(summary, ascii_only=self._ascii)}}}\n')
+
+
+def finding(entry: Entry) -> dict[str, Any]:
+    """A finding in the shape and order of the schema: without drawing and manual, which are for people."""
+    shape = dict(zip(_FINDING, _of_finding(entry), strict=True))
+    shape["severity"] = WORDS[entry.severity]
+    return shape
+
+
+def input_(given: Input) -> dict[str, Any]:
+    """An input in the shape and order of the schema."""
+    return dict(zip(_INPUT, _of_input(given), strict=True))
+
+
+def encoded(value: Any, *, ascii_only: bool = False) -> str:
+    """`value` as JSON on one line that is harmless even when printed: whatever acts on a terminal or a runner is escaped.
+
+    A lone surrogate has no JSON that every parser takes; it is replaced by its code in angle brackets.
+    """
+    try:
+        text = _encode(value).decode()
+    except UnicodeEncodeError:
+        text = _encode(_whole(msgspec.to_builtins(value))).decode()
+    if not text.isprintable() or (ascii_only and not text.isascii()):
+        text = "".join(char if char.isprintable() and (char.isascii() or not ascii_only) else _escaped(char) for char in text)
+    return _RUNNER.sub(r"\\u0023", text) if "##" in text else text
+
+
+def _escaped(char: str) -> str:
+    units = char.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, str):
+        return _LONE.sub(lambda lone: f"<U+{ord(lone[0]):04X}>", value)
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,36 @@
+"""The records of `report-v1`, one JSON object per line, each written when it is known: header, findings, inputs, summary."""
+
+from __future__ import annotations
+
+from typing import Any, TextIO
+
+import msgspec
+
+from toolaudit.outputs import Style
+from toolaudit.outputs.json import HEADER, encoded, finding, input_
+from toolaudit.report import Entry, Input, Summary
+
+
+class Report:
+    """Records that say in `type` what they are."""
+
+    human = False
+
+    def __init__(self, stream: TextIO, style: Style) -> None:
+        self._stream = stream
+        self._ascii = style.ascii
+
+    def start(self) -> None:
+        self._record("header", HEADER)
+
+    def finding(self, entry: Entry) -> None:
+        self._record("finding", finding(entry))
+
+    def input(self, given: Input) -> None:
+        self._record("input", input_(given))
+
+    def finish(self, summary: Summary) -> None:
+        self._record("summary", msgspec.structs.asdict(summary))
+
+    def _record(self, kind: str, shape: dict[str, Any]) -> None:
+        self._stream.write(encoded({"type": kind, **shape}, ascii_only=self._ascii) + "\n")

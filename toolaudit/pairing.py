@@ -1,0 +1,562 @@
+"""The one place that links calls to results.
+
+For every assistant turn the set of call ids equals the set of result ids in the answer that follows: `pair` walks a trajectory in
+order, links each result to the call it answers, and says where the equation fails. What it decides is final: each call and each
+result gets at most one fault, by the precedence of the table in the design, and the rules only put it into words.
+
+Ids are scoped to what is open: a result answers the newest call with its id, in the newest batch first, and an id that was
+answered long ago proves nothing. Only where a result has no usable id does its tool's name, then its position, stand in for it, and
+only when that leaves one candidate.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct, field
+
+from toolaudit.model import (
+    JSON,
+    Answer,
+    AnswerState,
+    Batch,
+    Call,
+    Ledger,
+    Link,
+    Other,
+    Pair,
+    PairState,
+    Part,
+    Result,
+    Text,
+    Trajectory,
+    Turn,
+    Where,
+)
+from toolaudit.targets import Law
+
+CUT_OFF = frozenset(
+    {"max_tokens", "length", "refusal", "content_filter", "model_context_window_exceeded", "incomplete", "max_output_tokens"}
+)
+"""Stop reasons after which the last call of a turn may be cut: it is normally dropped, not answered."""
+
+_SIDES = {"assistant": "a", "user": "u", "tool": "t", "system": "y", "unknown": "u"}
+
+
+class Block(Struct, gc=False):
+    """Neighbouring turns that are read as one: `side` is `a`ssistant, `u`ser, `t`ool or s`y`stem."""
+
+    side: str
+    turns: list[Turn] = field(default_factory=list)
+    batch: Batch | None = None
+
+    def parts(self) -> Iterator[tuple[Turn, Part]]:
+        return ((turn, part) for turn in self.turns for part in turn.parts)
+
+    def only_results(self) -> bool:
+        """Holds nothing but results of tools, and at least one."""
+        return set("".join(turn.order for turn in self.turns)) == {"r"}
+
+
+def pair(trajectory: Trajectory, law: Law) -> Ledger:
+    """Link the calls and results of `trajectory` as `law` reads it, and judge each."""
+    return _Pairing(trajectory, law).run()
+
+
+def blocks_of(trajectory: Trajectory, law: Law) -> list[Block]:
+    """The turns joined as the target joins them. Tool messages always form one run; items of a model always one turn."""
+    joined = {"t"}
+    if law.joins:
+        joined |= {"a", "u"}
+    if trajectory.unit == "item":
+        joined |= {"a"}
+    blocks: list[Block] = []
+    for turn in trajectory.turns:
+        side = _SIDES[turn.role]
+        if blocks and blocks[-1].side == side and side in joined:
+            blocks[-1].turns.append(turn)
+        else:
+            blocks.append(Block(side, [turn]))
+    return blocks
+
+
+class _Pairing:
+    """The walk. One instance pairs one trajectory."""
+
+    def __init__(self, trajectory: Trajectory, law: Law) -> None:
+        self.trajectory = trajectory
+        self.law = law
+        self.ledger = Ledger(trajectory=trajectory, law=law)
+        self.blocks = blocks_of(trajectory, law)
+        self.by_id: dict[str, list[Pair]] = {}
+        self.block_of: dict[int, int] = {}  # number of a pair's turn -> index of its block
+        self.answers_in: dict[int, list[Answer]] = {}  # index of a block -> the answers it holds
+        self.cut = _last_compaction(trajectory)
+        self.references = any(isinstance(part, Other) and part.kind == "reference" for _, part in trajectory.parts())
+
+    def run(self) -> Ledger:
+        for index, block in enumerate(self.blocks):
+            self._calls(index, block)
+            self._results(index, block)
+        self._early_results()
+        for index in range(len(self.blocks)):
+            self._unclaimed(index)
+        self._states()
+        self.ledger.live = [turn for turn in self.trajectory.turns if self.cut is None or turn.number >= self.cut[0]]
+        _signs(self.ledger, self.blocks)
+        return self.ledger
+
+    # ---------------------------------------------------------------------------------------------------------- calls
+
+    def _calls(self, index: int, block: Block) -> None:
+        for turn in block.turns:
+            self.block_of[turn.number] = index
+            calls = turn.calls
+            if not calls:
+                continue
+            if block.batch is None:
+                block.batch = Batch(number=len(self.ledger.batches) + 1, turns=[])
+                self.ledger.batches.append(block.batch)
+            block.batch.turns.append(turn)
+            copied = self._copied_turn(index, turn, calls)
+            for call in calls:
+                pair = Pair(call=call, turn=turn, batch=block.batch)
+                block.batch.pairs.append(pair)
+                self.ledger.pairs.append(pair)
+                self._relate(pair, copied)
+
+    def _relate(self, pair: Pair, copied: dict[str, Pair]) -> None:
+        """Say what an earlier call with the same id is to this one, and enter it."""
+        key = pair.call.id
+        if key is None:
+            return
+        known = self.by_id.setdefault(key, [])
+        if key in copied:
+            pair.copy_of = copied[key].copy_of or copied[key]
+            pair.why = "copy"
+        elif known:
+            pair.same_id = known[-1]
+            if known[-1].turn is pair.turn and _same_call(known[-1].call, pair.call):
+                pair.why = "block"
+        known.append(pair)
+
+    def _copied_turn(self, index: int, turn: Turn, calls: list[Call]) -> dict[str, Pair]:
+        """The pairs of an earlier turn that this one repeats, by id; empty when it repeats none.
+
+        A copy has the same calls, and between it and its original stand only results and other copies. Where ids recur by
+        design (`call_0`, `name:1`) an equal call may be a new one: it then has an answer of its own that differs.
+        """
+        ids = [call.id for call in calls]
+        if None in ids or len(set(ids)) != len(ids):
+            return {}
+        known = [self.by_id[key][-1] for key in ids if key is not None and key in self.by_id]
+        if len(known) != len(ids) or any(other.turn is turn for other in known):
+            return {}
+        if not all(_same_call(other.call, call) for other, call in zip(known, calls, strict=True)):
+            return {}
+        if self.trajectory.unit == "message" and not self._same_turn(known[0].turn, turn):
+            return {}
+        if not self._only_results_between(known[0].turn, turn) or self._is_reuse(index, known):
+            return {}
+        return {str(other.call.id): other for other in known}
+
+    def _same_turn(self, first: Turn, second: Turn) -> bool:
+        texts = [[part.text.strip() for part in turn.texts if part.text.strip()] for turn in (first, second)]
+        return len(first.calls) == len(second.calls) and (texts[0] == texts[1] or not all(texts))
+
+    def _only_results_between(self, first: Turn, second: Turn) -> bool:
+        """Nothing but results, or turns that repeat `first`, stands between the two."""
+        ids = {call.id for call in first.calls}
+        for turn in self.trajectory.turns[first.number : second.number - 1]:
+            if turn.calls and ({call.id for call in turn.calls} <= ids or self.trajectory.unit == "item"):
+                continue
+            if set(turn.order) - {"r", "h"} or (not turn.parts and turn.role != "assistant"):
+                return False
+        return True
+
+    def _is_reuse(self, index: int, known: list[Pair]) -> bool:
+        """A call that looks repeated, but was answered and gets an answer of its own, under an id of a kind that recurs."""
+        if not all(other.answered for other in known) or not all(_recurring(str(other.call.id)) for other in known):
+            return False
+        ahead = self._answers_ahead(index)
+        return any(str(p.call.id) in ahead and ahead[str(p.call.id)] != p.answers[0].result.body for p in known)
+
+    def _answers_ahead(self, index: int) -> dict[str, JSON]:
+        following = self.blocks[index + 1 : index + 2]
+        return {part.ref: part.body for block in following for _, part in block.parts() if isinstance(part, Result) and part.ref}
+
+    # -------------------------------------------------------------------------------------------------------- results
+
+    def _results(self, index: int, block: Block) -> None:
+        for turn in block.turns:
+            for part in turn.parts:
+                if isinstance(part, Result):
+                    answer = Answer(result=part, turn=turn)
+                    self.ledger.answers.append(answer)
+                    self.answers_in.setdefault(index, []).append(answer)
+                    if part.ref is not None:
+                        self._link(index, answer, part.ref)
+
+    def _link(self, index: int, answer: Answer, ref: str) -> None:
+        """Link a result by its id: the newest batch first, within a batch the first call that is still open."""
+        known = self.by_id.get(ref)
+        if not known:
+            return
+        found = next((p for p in self._newest_first(known) if not p.answered), None)
+        if found is not None and _of_one_executor(found.call, answer.result):
+            self._attach(index, answer, found, "id")
+            return
+        last = known[-1]
+        answer.pair, answer.link = last, "id"
+        if last.call.executor == "server" and answer.result.executor == "client":
+            answer.state = "duplicate" if last.answered else "server"
+        elif last.copy_of is not None or any(p.copy_of is last for p in known):
+            answer.state = "copy"
+        else:
+            answer.state = "duplicate"
+        last.answers.append(answer)
+
+    def _newest_first(self, pairs: list[Pair]) -> list[Pair]:
+        return sorted(pairs, key=lambda p: -p.batch.number)  # stable: within a batch the order of the calls holds
+
+    def _attach(self, index: int, answer: Answer, pair: Pair, link: Link, note: str = "") -> None:
+        answer.pair, answer.link, answer.note = pair, link, note
+        answer.state = "first"
+        pair.answers.append(answer)
+        answer.where, answer.behind = self._where(index, answer, pair)
+        if pair.same_id is not None and pair.copy_of is None and _is_stale(answer, pair, pair.same_id):
+            answer.state = "stale"
+
+    def _where(self, index: int, answer: Answer, pair: Pair) -> tuple[Where, Part | None]:
+        """Where a result stands, seen from its call; with the part that stands in the way."""
+        result, block, home = answer.result, self.blocks[index], self.block_of[pair.turn.number]
+        if result.executor == "server":
+            return ("late", self._intruder(home, index)) if self._resumed_with_prose(home, index) else ("in", None)
+        if block.side == "a" and self.trajectory.unit == "message":
+            return "role", None
+        if pair.call.expects == "later" or self.law.answers == "anywhere" or pair.call.kind == "mcp_approval_request":
+            return "in", None
+        if index != home + 1 or block.side == "y":
+            return "late", self._intruder(home, index)
+        lead = self._before(block, result)
+        if lead is not None:
+            return "behind", lead
+        return ("split", None) if self._is_split(block, answer.turn) else ("in", None)
+
+    def _before(self, block: Block, result: Result) -> Part | None:
+        """The first part of the block before `result` that is no result itself; empty prose does not count."""
+        for _, part in block.parts():
+            if part is result:
+                return None
+            if not isinstance(part, Result) and not (isinstance(part, Text) and not part.text):
+                return part
+        return None
+
+    def _is_split(self, block: Block, turn: Turn) -> bool:
+        """Another message of the block brought results before this one, where they belong in one message."""
+        if self.law.container != "one-message" or block.side == "t" or self.trajectory.unit == "item":
+            return False
+        return any(other.results for other in block.turns[: block.turns.index(turn)])
+
+    def _resumed_with_prose(self, home: int, index: int) -> bool:
+        """Between a provider's call and its result a user turn says something other than results."""
+        return any(block.side == "u" and not block.only_results() for block in self.blocks[home + 1 : index])
+
+    def _intruder(self, home: int, index: int) -> Part | None:
+        for block in self.blocks[home + 1 : index + 1]:
+            for _, part in block.parts():
+                if not isinstance(part, Result):
+                    return part
+        return None
+
+    def _early_results(self) -> None:
+        """Link results that stand before their call."""
+        for answer in self.ledger.answers:
+            if answer.pair is None and answer.result.ref is not None:
+                later = [p for p in self.by_id.get(answer.result.ref, ()) if not p.answered and p.turn.number > answer.turn.number]
+                if later:
+                    answer.pair, answer.link, answer.state, answer.where = later[0], "id", "first", "early"
+                    later[0].answers.append(answer)
+
+    # ------------------------------------------------------------------------------------------------------ unclaimed
+
+    def _unclaimed(self, index: int) -> None:
+        """Results of a block that no id claimed: a recognisable variant, else name, else position, else orphans."""
+        loose = [answer for answer in self.answers_in.get(index, ()) if answer.pair is None]
+        if not loose:
+            return
+        for answer in loose:
+            self._by_variant(index, answer)
+        self._without_id(index, [answer for answer in loose if answer.pair is None and answer.result.ref is None])
+        orphans = [answer for answer in loose if answer.pair is None and answer.result.ref is not None]
+        seam = self._seam(index)
+        for answer in orphans:
+            answer.state = self._orphan_state(index, answer, seam)
+
+    def _open_before(self, index: int) -> list[Pair]:
+        """Unanswered calls of the client before a block, those of the newest batch first."""
+        waiting = [p for p in self.ledger.pairs if not p.answered and p.copy_of is None and p.call.executor == "client"]
+        return self._newest_first([p for p in waiting if self.block_of[p.turn.number] < index and p.call.expects != "none"])
+
+    def _by_variant(self, index: int, answer: Answer) -> None:
+        ref = answer.result.ref
+        if ref is None or answer.result.executor == "server":
+            return
+        related = [(p, note) for p in self._open_before(index) if (note := relation(ref, p.call))]
+        if len({id(p.batch) for p, _ in related}) > 1:
+            related = [(p, note) for p, note in related if p.batch is related[0][0].batch]
+        if len(related) == 1:
+            pair, note = related[0]
+            self._attach(index, answer, pair, "variant", note)
+            answer.state = "mismatched"
+
+    def _without_id(self, index: int, nameless: list[Answer]) -> None:
+        waiting = [p for p in self._open_before(index) if self.block_of[p.turn.number] == self._batch_before(index)]
+        for answer in nameless:
+            answer.state = "nameless"
+            named = [p for p in waiting if not p.answered and answer.result.name and p.call.name == answer.result.name]
+            if len(named) == 1:
+                self._attach(index, answer, named[0], "name")
+                answer.state = "nameless"
+        rest = [answer for answer in nameless if answer.pair is None]
+        waiting = [p for p in waiting if not p.answered]
+        if len(rest) == len(waiting) == 1 or (rest and len(rest) == len(waiting) and all(p.call.id is None for p in waiting)):
+            for answer, pair in zip(rest, waiting, strict=True):
+                self._attach(index, answer, pair, "position")
+                answer.state = "nameless"
+        elif rest:
+            for pair in waiting:
+                pair.state, pair.why = "unjudged", "ambiguous"
+
+    def _batch_before(self, index: int) -> int:
+        return next((i for i in range(index - 1, -1, -1) if self.blocks[i].batch is not None), -1)
+
+    def _seam(self, index: int) -> str:
+        """What stands before a block of results: `head`, `prose` of the user, `text` of the assistant, or `calls`."""
+        before = [block for block in self.blocks[:index] if block.side != "y"]
+        if not before:
+            return "head"
+        last = before[-1]
+        if last.side == "a":
+            return "calls" if last.batch is not None else "text"
+        return "prose"
+
+    def _orphan_state(self, index: int, answer: Answer, seam: str) -> AnswerState:
+        place = (answer.turn.number, 0)
+        if self.trajectory.hidden or self.references or answer.result.ref in self.trajectory.salvaged:
+            return "unjudged"
+        if (self.cut is not None and place < self.cut) or (self.trajectory.fragment and not self._batch_seen(index)):
+            return "unjudged"
+        whole = all(other.pair is None for other in self.answers_in[index])
+        return "dropped" if seam == "prose" and whole and answer.result.executor == "client" else "orphan"
+
+    def _batch_seen(self, index: int) -> bool:
+        return any(block.side == "a" for block in self.blocks[:index])
+
+    # --------------------------------------------------------------------------------------------------------- states
+
+    def _states(self) -> None:
+        for batch in self.ledger.batches:
+            home = self.block_of[batch.turns[0].number]
+            batch.next_turn = self._too_late(home)
+            batch.last = batch.next_turn is None
+            for pair in batch.pairs:
+                if pair.why != "ambiguous":
+                    pair.state, pair.why = self._state(pair, home)
+
+    def _too_late(self, home: int) -> Turn | None:
+        """The first turn after a batch and its answers: what stands before it is its answer, what follows is too late."""
+        for block in self.blocks[home + 1 :]:
+            for turn in block.turns:
+                if not turn.results or block.side == "a":
+                    return turn
+        return None
+
+    def _state(self, pair: Pair, home: int) -> tuple[PairState, str]:
+        call = pair.call
+        if pair.answered or call.expects == "none":
+            return "paired", pair.why
+        if pair.copy_of is not None or pair.why == "block":
+            original = pair.copy_of or pair.same_id
+            return ("paired", pair.why) if original is not None and (original.answered or pair.why == "block") else ("open", pair.why)
+        if any(p.copy_of is pair and p.answered for p in self.by_id.get(call.id or "", ())):
+            return "paired", "copy"
+        if why := self._hidden(pair):
+            return "unjudged", why
+        return self._unanswered(pair, home)
+
+    def _hidden(self, pair: Pair) -> str:
+        """Why an unanswered call cannot be judged; empty when it can."""
+        if self.cut is not None and (pair.turn.number, pair.turn.parts.index(pair.call)) < self.cut:
+            return "compaction"
+        if _abandoned(pair):
+            return "fallback"
+        if pair.call.id is not None and pair.call.id in self.trajectory.salvaged:
+            return "unreadable"
+        if self.references:
+            return "reference"
+        return "cancelled" if pair.call.state == "cancelled" else ""
+
+    def _unanswered(self, pair: Pair, home: int) -> tuple[PairState, str]:
+        call, batch = pair.call, pair.batch
+        if call.executor == "server":
+            resumed = self._resumed_with_prose(home, len(self.blocks)) and call.kind not in _MAY_STAY_OPEN
+            return ("missing", "server") if resumed else ("open", "server")
+        if call.expects == "later":
+            return "open", "async"
+        if pair.turn.failed:
+            return "open", "errored"
+        if call.state == "partial" or (pair.turn.stop in CUT_OFF and pair is batch.pairs[-1]):
+            return "open", "truncated"
+        if call.state == "waiting":
+            return "open", "waiting"
+        if batch.last and not self._known_late(batch):
+            return "open", "pending"
+        return "missing", ""
+
+    def _known_late(self, batch: Batch) -> bool:
+        """The last batch is known to have been sent, or was closed by a message that answers only part of it."""
+        sent = self.trajectory.sent and (not self.trajectory.sent_turns or batch.turns[0].number <= self.trajectory.sent_turns)
+        partly = any(a.state == "first" for p in batch.pairs if p.call.executor == "client" for a in p.answers)
+        return sent or (partly and self.law.closes and self.trajectory.kind != "log")
+
+
+_MAY_STAY_OPEN = frozenset({"shell_call", "program", "multi_agent_call", "tool_search_call"})
+"""Provider's calls that may be left without a result of their own."""
+
+
+def _last_compaction(trajectory: Trajectory) -> tuple[int, int] | None:
+    """Turn number and index of the last compaction that took effect; what stands before it is not read any more."""
+    found = None
+    for turn in trajectory.turns:
+        for index, part in enumerate(turn.parts):
+            if isinstance(part, Other) and part.kind == "compaction":
+                found = (turn.number, index)
+    return found
+
+
+def _abandoned(pair: Pair) -> bool:
+    """The call stands before a switch to another model: it must not be answered."""
+    parts = pair.turn.parts
+    after = parts[parts.index(pair.call) :]
+    return any(isinstance(part, Other) and part.kind == "fallback" for part in after)
+
+
+def _of_one_executor(call: Call, result: Result) -> bool:
+    return call.executor == result.executor or result.kind in {"shell_call_output", "tool_search_output"}
+
+
+def _same_call(first: Call, second: Call) -> bool:
+    return first.name == second.name and first.args == second.args
+
+
+def _recurring(key: str) -> bool:
+    """Whether an id is of a kind that is not unique by design: a counter, or a short constant."""
+    stem, _, digits = key.rpartition(":")
+    if stem and digits.isdigit():
+        return True
+    stem, _, digits = key.rpartition("_")
+    return len(key) < 8 or (digits.isdigit() and len(digits) <= 3)
+
+
+def _is_stale(answer: Answer, pair: Pair, former: Pair) -> bool:
+    """The very bytes that answered a former call of this id, though it asked for something else."""
+    if not former.answered or former.call.args == pair.call.args or answer.result.body is None:
+        return False
+    return answer.result.body == former.answers[0].result.body and len(str(answer.result.body)) >= 16
+
+
+_SEPARATORS = "|:_-#./"
+
+
+def relation(ref: str, call: Call) -> str:
+    """In which way `ref` is recognisably not this call's id but some other form of it; empty when it is no relation."""
+    own = call.id
+    if ref in call.other_ids or (call.item_id is not None and ref == call.item_id):
+        return "another identifier of the call"
+    if call.name is not None and ref == call.name:
+        return "the tool's name"
+    if own is None:
+        return ""
+    if ref.strip() == own.strip():
+        return "the id with white space"
+    if ref.casefold() == own.casefold():
+        return "the id in other letter case"
+    if _plain(ref) == _plain(own) and len(_plain(own)) >= 4:
+        return "the id with other punctuation"
+    return _affix(ref, own)
+
+
+def _affix(ref: str, own: str) -> str:
+    short, long = sorted((ref, own), key=len)
+    more = "longer" if ref is long else "shorter"
+    if len(short) < 4 or short == long:
+        return ""
+    if long.startswith(short) and (long[len(short)] in _SEPARATORS or len(short) in (40, 64)):
+        return f"the id {more} by a suffix"
+    if long.endswith(short) and long[-len(short) - 1] in _SEPARATORS and len(short) >= 6:
+        return f"the id {more} by a prefix"
+    return ""
+
+
+def _plain(key: str) -> str:
+    return "".join(character for character in key if character.isalnum()).casefold()
+
+
+# ---------------------------------------------------------------------------------------------------------------------- signs
+
+
+def _signs(ledger: Ledger, blocks: list[Block]) -> None:
+    """Name what deviates, so that only the rules that speak of it are run."""
+    signs = ledger.signs
+    for p in ledger.pairs:
+        signs.add(p.state)
+        signs.update(_pair_signs(p))
+    for answer in ledger.answers:
+        signs.add(answer.state)
+        signs.add(answer.where)
+    for turn in ledger.trajectory.turns:
+        signs.update(_turn_signs(turn))
+    for first, second in itertools.pairwise(blocks):
+        if first.batch is not None and second.batch is not None:
+            signs.add("split-turn")
+    if any(len(batch.turns) > 1 for batch in ledger.batches):
+        signs.add("split-turn")
+    signs.update(f"unknown-{unknown.of}" for unknown in ledger.trajectory.unknown)
+    if ledger.trajectory.tools is not None:
+        signs.add("tools")
+    signs.difference_update({"paired", "first", "in"})
+
+
+def _pair_signs(pair: Pair) -> Iterable[str]:
+    if pair.why:
+        yield pair.why
+    if pair.call.id is None:
+        yield "nameless"
+    if pair.same_id is not None:
+        yield "same-id"
+    if pair.call.item_id is not None:
+        yield "item-id"
+    if pair.call.executor == "server":
+        yield "server-call"
+    if len(pair.batch.pairs) > 1:
+        yield "parallel"
+
+
+def _turn_signs(turn: Turn) -> Iterable[str]:
+    order = turn.order
+    if turn.empty_calls:
+        yield "empty-calls"
+    if turn.failed:
+        yield "failed"
+    if turn.stop is not None or turn.call_count:
+        yield "stop"
+    if "h" in order:
+        yield "reasoning"
+    if "x" in order:
+        yield "other"
+    if "c" in order and "t" in order.partition("c")[2]:
+        yield "text-after-call"
+    if "r" in order and set(order) != {"r"}:
+        yield "mixed-results"

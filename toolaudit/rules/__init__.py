@@ -1,0 +1,160 @@
+"""Rules: one file each, found by its name. A rule's docstring is its manual page, its examples and its tests.
+
+A rule is a function from a `Ledger` to findings, named as its file and its rule are (`missing_result` in `missing_result.py` is
+`missing-result`). What it says of itself in `@rule(…)` is read from the file's text, so that a rule is imported only when a
+ledger shows one of the signs it needs.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module, resources
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+
+from toolaudit.errors import UsageError
+from toolaudit.model import Finding, Ledger, Severity, Side
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """What a rule may use beside the ledger: the options that concern judging."""
+
+    deep: bool = False
+    """Read whole results instead of their heads and tails."""
+    tools: tuple[object, ...] | None = None
+    """Tools given with `--tools`, as `model.Tool`; None for those of the transcript."""
+    document: object = None
+    """The decoded value of the trajectory (only for rules that set `raw`)."""
+
+
+class Header(Struct, frozen=True, kw_only=True):
+    """What a rule declares of itself."""
+
+    name: str
+    category: str
+    severity: Severity
+    side: Side | None = None
+    needs: tuple[str, ...] = ()
+    """Signs of which at least one must be on the ledger; empty: the rule is run on every ledger that is examined."""
+    default: bool = True
+    raw: bool = False
+    since: str = ""
+
+
+class Check(Protocol):
+    """A rule's function."""
+
+    __doc__: str | None
+
+    def __call__(self, ledger: Ledger, context: Context, /) -> Iterator[Finding]: ...
+
+
+F = TypeVar("F", bound=Callable[..., Iterator[Finding]])
+
+
+def rule(
+    *,
+    category: str,
+    severity: str,
+    since: str,
+    side: str | None = None,
+    needs: tuple[str, ...] = (),
+    default: bool = True,
+    raw: bool = False,
+) -> Callable[[F], F]:
+    """Mark the function of a rule. Its arguments must be literals: they are read from the text of the file (see `catalogue`)."""
+    del category, severity, since, side, needs, default, raw
+    return lambda check: check
+
+
+_HEADER = re.compile(r"^@rule\((.*?)\)\ndef (\w+)", re.MULTILINE | re.DOTALL)
+
+
+@functools.cache
+def catalogue() -> dict[str, Header]:
+    """Every rule by its name, in alphabetical order, without importing any."""
+    import ast
+
+    headers = {}
+    for file in sorted(resources.files(__name__).iterdir(), key=lambda file: file.name):
+        if not file.name.endswith(".py") or file.name.startswith("_"):
+            continue
+        found = _HEADER.search(file.read_text("utf-8"))
+        if found is None or found[2] != file.name[:-3]:
+            raise AssertionError(f"{file.name} holds no rule of its own name")
+        call = ast.parse(f"rule({found[1]})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        said = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+        name = found[2].replace("_", "-")
+        headers[name] = Header(**{**said, "name": name, "severity": Severity.named(said["severity"])})
+    return headers
+
+
+def check(name: str) -> Check:
+    """The function of the rule called `name`; imports its file."""
+    module = name.replace("-", "_")
+    found: Check = getattr(import_module(f"{__name__}.{module}"), module)
+    return found
+
+
+def manual(name: str) -> str:
+    """The manual page of a rule, as Markdown."""
+    import inspect
+
+    return inspect.cleandoc(check(name).__doc__ or "")
+
+
+def why(name: str) -> str:
+    """The first paragraph under "Why it matters" on the rule's page."""
+    _, _, rest = manual(name).partition("## Why it matters\n")
+    return " ".join(rest.strip().partition("\n\n")[0].split())
+
+
+def title(name: str) -> str:
+    """The first line of the rule's page: what it is, in one sentence."""
+    return manual(name).partition("\n")[0]
+
+
+def known(name: str) -> Header:
+    """The header of a rule. Raises UsageError, with the nearest name as a hint, for one that does not exist."""
+    try:
+        return catalogue()[name]
+    except KeyError:
+        raise UsageError(f"no rule is called `{name}`", _nearest(name)) from None
+
+
+def _nearest(name: str) -> str:
+    import difflib
+
+    words = [*catalogue(), *categories()]
+    near = difflib.get_close_matches(name, words, 1)
+    return f"did you mean `{near[0]}`?" if near else "`toolaudit rule` lists them all"
+
+
+def categories() -> list[str]:
+    """The names of the categories."""
+    return sorted({header.category for header in catalogue().values()})
+
+
+def select(names: list[str] | None = None, extend: list[str] | None = None, ignore: list[str] | None = None) -> frozenset[str]:
+    """The rules to run: `names` (or the default set), with `extend`, without `ignore`.
+
+    Each word is a rule, a category or `all`. Raises UsageError for any other.
+    """
+    chosen = {name for name, header in catalogue().items() if header.default} if names is None else _expand(names)
+    return frozenset((chosen | _expand(extend or [])) - _expand(ignore or []))
+
+
+def _expand(words: list[str]) -> set[str]:
+    rules: set[str] = set()
+    for word in words:
+        if word == "all":
+            rules.update(catalogue())
+        elif word in categories():
+            rules.update(name for name, header in catalogue().items() if header.category == word)
+        else:
+            rules.add(known(word).name)
+    return rules

@@ -1,0 +1,79 @@
+"""A call without a result although the conversation went on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolaudit.model import Cause, Finding, Ledger, Pair, Related
+from toolaudit.rules import Context, rule
+from toolaudit.text import quote
+
+
+@rule(category="pairing", severity="error", side="unanswered", needs=("missing",), since="0.1.0")
+def missing_result(ledger: Ledger, _: Context) -> Iterator[Finding]:
+    """A call has no result although the conversation went on.
+
+    ## Why it matters
+    Every call of a turn must be answered before anything else is said: providers refuse the next request, and the model
+    no longer knows what came of its call.
+
+    ## Bad
+    ```transcript
+    user       Weather in Lima, and flights there?
+    assistant  -> call_a1 search_flights({"to": "LIM"})
+               -> call_b1 get_weather({"city": "Lima"})     # missing-result
+    tool       <- call_a1 3 flights found
+    user       Thanks, book the first.
+    ```
+
+    ## Good
+    ```transcript
+    user       Weather in Lima, and flights there?
+    assistant  -> call_a1 search_flights({"to": "LIM"})
+               -> call_b1 get_weather({"city": "Lima"})
+    tool       <- call_a1 3 flights found
+               <-! call_b1 the weather service timed out
+    user       Thanks, book the first.
+    ```
+
+    ## How to fix
+    Give the call a result before the next turn. A tool that failed, was interrupted or was refused by the user still gets one: an
+    error result counts as an answer.
+    """
+    for pair in ledger.pairs:
+        if pair.state == "missing" and pair.why != "server":
+            yield _finding(ledger, pair)
+
+
+def _finding(ledger: Ledger, pair: Pair) -> Finding:
+    call, gap = pair.call, pair.batch.next_turn
+    tool = f"`{call.name}`" if call.name else "a tool"
+    before = f"before turn {gap.number}" if gap else "in this request"
+    return Finding(
+        rule="missing-result",
+        variant="legacy" if call.kind == "function_call (legacy)" else "",
+        place=call.place,
+        message=f"{tool} was called but never answered: no result for call {quote(call.id or '')}",
+        help=f"give {quote(call.id or '')} a result {before} (an error result counts), or take the call out of turn {pair.turn.number}",
+        side="unanswered",
+        cause=_cause(ledger, pair),
+        turn=pair.turn.number,
+        call_id=call.id,
+        tool=call.name,
+        related=(Related("next turn", gap.place),) if gap else (),
+        subject=call,
+        gap=gap.number if gap else None,
+    )
+
+
+def _cause(ledger: Ledger, pair: Pair) -> Cause | None:
+    clients = [p for p in pair.batch.pairs if p.call.executor == "client"]
+    answered = [p for p in clients if p.answered]
+    if ledger.trajectory.parallel is False and len(clients) > 1 and answered == clients[:1]:
+        return Cause("first-call-only", "medium")
+    if answered == clients[:1] and len(clients) > 2:
+        return Cause("first-call-only", "low")
+    if answered:
+        return Cause("partial-failure", "medium")
+    following = pair.batch.next_turn
+    return Cause("interruption", "medium") if following is not None and following.role == "user" else None

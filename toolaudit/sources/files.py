@@ -1,0 +1,267 @@
+"""Paths, folders and patterns become sources, in an order that depends on names only."""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from msgspec import Struct
+
+BUFFER = 1 << 20
+
+Identity: TypeAlias = tuple[int, int]
+
+
+class Source(Struct, frozen=True):
+    """Something that can be opened and read."""
+
+    path: str
+    """As shown to the user: always text that can be written as UTF-8."""
+    named: bool
+    """Named on the command line, as against found in a folder."""
+    file: str | None
+    """What to open; None for standard input."""
+
+
+class Unusable(Struct, frozen=True):
+    """A path that cannot be a source; `reason` is one clear sentence."""
+
+    path: str
+    reason: str
+    named: bool
+
+
+class _Named(Struct, frozen=True):
+    """A path of the command line, after patterns, with what the system says of it; no `status` for standard input."""
+
+    path: str
+    status: os.stat_result | None
+
+
+def find(paths: Sequence[str], *, stdin_name: str = "<stdin>") -> Iterator[Source | Unusable]:
+    """What `paths` hold: files, what is in folders, what patterns match, and standard input for `-`.
+
+    Hidden entries of a folder are passed over, and links in it are not followed, unless they are named themselves. A file that is
+    reached twice is given once, as named if it was named anywhere. Whether a file found in a folder may be read is not asked
+    here, because that would cost as much as opening it: `opened` says so.
+    """
+    named: list[_Named | Unusable] = [item for path in dict.fromkeys(paths) for item in _named(path)]
+    names = {_identity(item.status) for item in named if isinstance(item, _Named) and item.status}
+    seen: set[Identity] = set()
+    for item in named:
+        if isinstance(item, Unusable):
+            yield item
+        elif item.status is None:
+            yield Source(stdin_name, True, None)
+        elif stat.S_ISDIR(item.status.st_mode):
+            yield from _walk(item, names, seen)
+        elif (reason := _unfit(item.status.st_mode) or _locked(item)) is not None:
+            yield Unusable(_shown(item.path), reason, True)
+        elif (identity := _identity(item.status)) not in seen:
+            seen.add(identity)
+            yield Source(_shown(item.path), True, item.path)
+
+
+def opened(source: Source, stdin: BinaryIO | None = None) -> BinaryIO | Unusable:
+    """The bytes of `source`, buffered as `records` likes it; `stdin` is what standard input is read from.
+
+    For speed give it a `stdin` with a buffer of `BUFFER` bytes. It is the caller who closes what was opened.
+    """
+    if source.file is None:
+        return stdin if stdin is not None else Unusable(source.path, "standard input is closed", source.named)
+    try:
+        return Path(source.file).open("rb", buffering=BUFFER)
+    except OSError as error:
+        return Unusable(source.path, _reason(error), source.named)
+
+
+# ------------------------------------------------------------------------------------------------------------ what was named
+
+
+def _named(path: str) -> Iterator[_Named | Unusable]:
+    if path == "-":
+        yield _Named(path, None)
+        return
+    try:
+        yield _Named(path, os.stat(path))  # noqa: PTH116 (to `Path` an empty name is the current folder)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR) and any(char in path for char in "*?["):
+            yield from _matching(path)
+        else:
+            yield Unusable(_shown(path), _missing(path, error), True)
+    except ValueError:  # a NUL character
+        yield Unusable(_shown(path), "there is no such file or folder", True)
+
+
+def _matching(pattern: str) -> Iterator[_Named | Unusable]:
+    """What a pattern matches that the shell left alone. Unlike `glob.glob`, `**` never follows a link, so that it comes to an end."""
+    anchor, *parts = Path(pattern).parts if Path(pattern).is_absolute() else ("", *Path(pattern).parts)
+    empty = True
+    for item in _expand(anchor, parts):
+        empty = False
+        if isinstance(item, Unusable):
+            yield item
+            continue
+        try:
+            yield _Named(item, Path(item).stat())
+        except OSError as error:
+            yield Unusable(_shown(item), _missing(item, error), True)
+    if empty:
+        yield Unusable(_shown(pattern), "nothing matches this pattern", True)
+
+
+def _expand(head: str, parts: list[str]) -> Iterator[str | Unusable]:
+    if not parts:
+        if head:
+            yield head
+        return
+    part, *rest = parts
+    if part == "**":
+        rest = rest[next((index for index, name in enumerate(rest) if name != "**"), len(rest)) :]
+        yield from _expand(head, rest)
+        names = [entry.name for entry in _entries(head or os.curdir) if _is_folder(entry) and not _hidden(entry.name)]
+        onward = ["**", *rest]
+    elif any(char in part for char in "*?["):
+        listed = [entry.name for entry in _entries(head or os.curdir)]
+        names = [name for name in fnmatch.filter(listed, part) if _hidden(part) or not _hidden(name)]
+        onward = rest
+    else:
+        names = [part] if os.path.lexists(os.path.join(head, part)) else []  # noqa: PTH118 (the user's spelling is kept)
+        onward = rest
+    for name in names:
+        yield from _expand(os.path.join(head, name), onward)  # noqa: PTH118
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    """The entries of a folder by name; none of one that cannot be listed, which a shell does not match either."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+# ------------------------------------------------------------------------------------------------------------------- folders
+
+
+def _walk(root: _Named, names: set[Identity], seen: set[Identity]) -> Iterator[Source | Unusable]:
+    """Files and subfolders of a folder interleaved by name; by an explicit stack, since folders nest deeper than Python does."""
+    prefix = "" if os.path.normpath(root.path) == os.curdir else root.path
+    stack: list[Iterator[Source | Unusable | str]] = [iter((prefix,))]
+    while stack:
+        item = next(stack[-1], None)
+        if item is None:
+            stack.pop()
+        elif isinstance(item, str):
+            stack.append(_listed(item, prefix, names, seen))
+        else:
+            yield item
+
+
+def _listed(folder: str, root: str, names: set[Identity], seen: set[Identity]) -> Iterator[Source | Unusable | str]:
+    """What stands in one folder: a string is a folder to go into."""
+    named = folder == root
+    try:
+        status = Path(folder).stat()
+        named = named or _identity(status) in names
+        if _identity(status) in seen:
+            return
+        seen.add(_identity(status))
+        with os.scandir(folder or os.curdir) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        reason = _reason(error).replace("it may not", "this folder may not", 1)
+        yield Unusable(_shown(folder or os.curdir), f"{reason}, so nothing in it was checked", named)
+        return
+    for entry in found:
+        if not _hidden(entry.name):
+            yield from _entry(entry, os.path.join(folder, entry.name), status.st_dev, names, seen)  # noqa: PTH118
+
+
+def _entry(entry: os.DirEntry[str], path: str, device: int, names: set[Identity], seen: set[Identity]) -> Iterable[Source | Unusable | str]:
+    """One entry of a folder. Its device is that of the folder and its number stands in the listing: no call to the system a file."""
+    try:
+        if entry.is_symlink():
+            return ()
+        if entry.is_dir(follow_symlinks=False):
+            return (path,)
+        identity = (device, entry.inode())
+        if identity in seen:
+            return ()
+        seen.add(identity)
+        if entry.is_file(follow_symlinks=False):
+            return (Source(_shown(path), identity in names, path),)
+        if identity in names:  # said where it was named
+            return ()
+        reason = _unfit(entry.stat(follow_symlinks=False).st_mode) or "it is neither a file nor a folder"
+    except OSError as error:
+        reason = _reason(error)
+    return (Unusable(_shown(path), reason, False),)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+# --------------------------------------------------------------------------------------------------------------------- words
+
+_SPECIAL = {
+    stat.S_IFIFO: "it is a named pipe: pipe what comes out of it into standard input, which is `-`",
+    stat.S_IFSOCK: "it is a socket, not a file",
+    stat.S_IFCHR: "it is a device, not a file",
+    stat.S_IFBLK: "it is a device, not a file",
+}
+
+_ERRORS = {
+    errno.ENOENT: "there is no such file or folder",
+    errno.ENOTDIR: "there is no such file or folder: a part of the path is a file",
+    errno.EACCES: "it may not be read: permission is denied",
+    errno.EPERM: "it may not be read: permission is denied",
+    errno.ELOOP: "it is a symbolic link that leads back to itself",
+    errno.ENAMETOOLONG: "its path is too long for this system",
+    errno.EISDIR: "it is a folder",
+}
+
+
+def _reason(error: OSError) -> str:
+    return _ERRORS.get(error.errno or 0) or f"it cannot be read: {(error.strerror or 'no reason is given').lower()}"
+
+
+def _missing(path: str, error: OSError) -> str:
+    if error.errno == errno.ENOENT and os.path.islink(path):  # noqa: PTH114
+        return "it is a symbolic link to something that is not there"
+    return _reason(error)
+
+
+def _unfit(mode: int) -> str | None:
+    return None if stat.S_ISREG(mode) else _SPECIAL.get(stat.S_IFMT(mode), "it is neither a file nor a folder")
+
+
+def _locked(named: _Named) -> str | None:
+    effective = os.access in os.supports_effective_ids
+    return None if os.access(named.path, os.R_OK, effective_ids=effective) else _ERRORS[errno.EACCES]
+
+
+def _identity(status: os.stat_result) -> Identity:
+    return status.st_dev, status.st_ino
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith(".")
+
+
+_LONE = re.compile("[\ud800-\udfff]")
+
+
+def _shown(path: str) -> str:
+    """`path` as it can be written anywhere: a byte of its name that is not UTF-8 becomes `\\xff`."""
+    return path if path.isascii() else _LONE.sub(lambda match: f"\\x{ord(match[0]) & 0xFF:02x}", path)

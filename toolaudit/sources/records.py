@@ -1,0 +1,501 @@
+"""The bytes of a source become records: JSON Lines, one document, or values written one after another.
+
+What is decided here is decided by a look at the beginning, for a full look would cost as much as reading: records come out as
+bytes, and the caller decodes them. The protocol of a caller:
+
+    for item in records(stream, name):
+        if isinstance(item, Record):
+            try:
+                value = decode(item.data)
+            except NotJSON as error:
+                # a whole document may turn out to be something else: `reread` says what
+                items = reread(item, error, name) if item.number == 0 else [unreadable(item, error, last)]
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain, islice
+from pathlib import PurePath
+from typing import BinaryIO, NoReturn
+
+import msgspec
+import orjson
+from msgspec import Struct
+
+from toolaudit.model import JSON
+from toolaudit.sources.scan import STRING, past_blank, past_value
+
+_HEAD = 1 << 16
+_STEP = 1 << 20
+_SAMPLE = 50
+
+
+class Record(Struct, gc=False):
+    """One JSON value of a source, not decoded yet."""
+
+    number: int
+    """1-based line on which it begins; 0 for a whole document."""
+    data: bytes
+    """The JSON text as UTF-8, without byte order mark or line end. A whole document keeps the blank space around it: its lines are
+    the lines of the source."""
+
+
+class Unreadable(Struct, gc=False):
+    """A record that is not JSON."""
+
+    number: int
+    reason: str
+    data: bytes
+    """What stands there; of a line that is too long, its head."""
+    torn: bool = False
+    """It ends too early, and the source with it: a line that was being written, a document that was cut."""
+    position: tuple[int, int] | None = None
+    """Line and column of the source, both 1-based, where it goes wrong."""
+
+
+class NotText(Struct):
+    """The whole source holds no record, and why: it is binary, empty, or not JSON at all."""
+
+    reason: str
+
+
+class NotJSON(ValueError):
+    """Bytes that are not JSON, at `offset`; `early` when they simply end before the value does."""
+
+    def __init__(self, reason: str, offset: int = 0, *, early: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.offset = offset
+        self.early = early
+
+
+# -------------------------------------------------------------------------------------------------------------------- decode
+
+
+def _integer(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:  # more digits than Python converts
+        return float(digits)
+
+
+_LENIENT = json.JSONDecoder(parse_int=_integer)
+
+_WORDS = {
+    "Expecting value": "a value is missing",
+    "Expecting property name": "a key in double quotes is missing",
+    "Unterminated string": "a string does not end",
+    "Invalid control character": "a control character stands in a string",
+    "Invalid \\uXXXX escape": "`\\u` is not followed by four hexadecimal digits",
+    "Invalid \\escape": "a backslash in a string escapes nothing",
+    "Expecting ',' delimiter": "a comma is missing",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Illegal trailing comma": "a comma has nothing behind it",
+    "Extra data": "something follows the value",
+}
+
+_BEGUN = re.compile(r"(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|N(?:a)?|-?I[nfity]*|-|\.|[eE][+-]?|\\?u?[0-9a-fA-F]{0,3})\s*")
+"""What can be left of a value that was cut, from the place on where the decoder gave up."""
+
+
+def decode(data: bytes) -> JSON:
+    """The value of JSON text; raises `NotJSON`, and nothing else, on content.
+
+    What Python's own writer lets through is taken: NaN, infinities (also `1e999`), lone surrogate escapes, integers of any size (one
+    of more than 4,300 digits becomes a float). Nesting is bounded by the decoders (about a thousand levels), and by them only: what
+    walks a value must not recurse for ever.
+    """
+    try:
+        return orjson.loads(data)
+    except ValueError:
+        return _lenient(data)
+
+
+def _lenient(data: bytes) -> JSON:
+    mark = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
+    try:
+        text = data[mark:].decode()
+        return _LENIENT.decode(text)
+    except UnicodeDecodeError as error:
+        early = error.reason == "unexpected end of data"
+        raise NotJSON("it holds bytes that are not UTF-8", error.start + mark, early=early) from None
+    except json.JSONDecodeError as error:
+        _refuse(error, mark)
+    except RecursionError:
+        raise NotJSON("it is nested too deeply") from None
+
+
+def _refuse(error: json.JSONDecodeError, mark: int) -> NoReturn:
+    offset = len(error.doc[: error.pos].encode()) + mark
+    if not error.msg.startswith("Extra data") and _is_cut(error):
+        raise NotJSON("it ends in the middle of a value", offset, early=True) from None
+    words = next((words for head, words in _WORDS.items() if error.msg.startswith(head)), "it cannot be read as JSON")
+    raise NotJSON(words, offset) from None
+
+
+def _is_cut(error: json.JSONDecodeError) -> bool:
+    return error.msg.startswith("Unterminated string") or _BEGUN.fullmatch(error.doc, error.pos) is not None
+
+
+def unreadable(record: Record, error: NotJSON, last: bool) -> Unreadable:
+    """What becomes of a record that `decode` refused; `last` when no other record follows it in its source."""
+    data, offset = record.data, error.offset
+    start = data.rfind(b"\n", 0, offset) + 1
+    line = max(record.number, 1) + data.count(b"\n", 0, start)
+    column = len(data[start:offset].decode("utf-8", "replace")) + 1
+    return Unreadable(record.number, error.reason, data, error.early and (last or record.number == 0), (line, column))
+
+
+# ------------------------------------------------------------------------------------------------------------------- records
+
+
+def records(stream: BinaryIO, name: str, *, max_record: int = 1 << 30) -> Iterator[Record | Unreadable | NotText]:
+    """What `stream` holds, in order; `NotText` comes alone. Give it a stream with a buffer of 1 MB.
+
+    JSON Lines are streamed, whole documents are read whole, and so is what is not UTF-8. `name` counts where the content leaves open
+    what it is: `.jsonl` and `.ndjson` are lines. A line longer than `max_record` is passed over, as `Unreadable`. Neither
+    content nor a failing disk raises.
+    """
+    try:
+        yield from _records(stream, _is_lines(name), max_record)
+    except (OSError, EOFError) as error:
+        yield _failed(0, error)
+
+
+def reread(record: Record, error: NotJSON, name: str) -> Iterator[Record | Unreadable]:
+    """What a whole document that `decode` refused with `error` holds: several values, JSON Lines with bad ones among them, or nothing."""
+    return _otherwise(record.data, _is_lines(name), 1 << 30) or iter((unreadable(record, error, last=True),))
+
+
+def _records(stream: BinaryIO, by_name: bool, limit: int) -> Iterator[Record | Unreadable | NotText]:
+    start = stream.tell() if stream.seekable() else 0
+    head = _read(stream, _HEAD)
+    encoding, mark = _encoding(head)
+    if encoding != "utf-8":
+        text = _transcoded(head[mark:] + stream.read(), encoding)
+        return _judged(_Lines(io.BytesIO(text), b"", 0, limit), text[:_HEAD], by_name)
+    return _judged(_Lines(stream, head[mark:], start + mark, limit), head[mark:], by_name)
+
+
+def _judged(lines: _Lines, head: bytes, by_name: bool) -> Iterator[Record | Unreadable | NotText]:
+    if what := _magic(head):
+        return iter((NotText(f"it is {what}"),))
+    if b"\0" not in head and lines.only():
+        return iter((Record(0, lines.whole()),))
+    shown = lines.look(2)
+    if not shown:
+        return iter((NotText("it is empty"),))
+    first = shown[0]
+    if b"\0" in head and not _complete(first):
+        return iter((NotText("it is binary, not text"),))
+    if not first.lstrip().startswith((b"{", b"[")):
+        return _prose(lines, by_name)
+    if len(shown) == 1 and not lines.is_cut(first):
+        return iter((Record(0, b"\n" * lines.before + first.rstrip(b"\r\n")),))
+    if lines.is_cut(first) or (_complete(first) and _complete(shown[1])):
+        return _json_lines(lines)
+    return _ambiguous(lines, by_name)
+
+
+def _ambiguous(lines: _Lines, by_name: bool) -> Iterator[Record | Unreadable]:
+    """A document over several lines, as a rule. Not when more than half of its lines are JSON: two such never touch in a document."""
+    sample = lines.look(_SAMPLE)
+    good = sum(map(_complete, sample))
+    if 2 * good > len(sample):
+        return _json_lines(lines)
+    doubtful = by_name or 2 * good == len(sample) or _complete(sample[0]) or _SEAM.search(b"".join(sample))
+    data = lines.whole()
+    other = _otherwise(data, by_name, lines.limit) if doubtful and not _complete(data) else None
+    return other or iter((Record(0, data),))
+
+
+def _prose(lines: _Lines, by_name: bool) -> Iterator[Record | Unreadable | NotText]:
+    """What does not begin like JSON: JSON Lines below a banner, if anything."""
+    sample = lines.look(20)
+    good = sum(map(_complete, sample))
+    if good and (by_name or 2 * good >= len(sample)):
+        return _json_lines(lines)
+    scalar = len(sample) == 1 and len(sample[0]) < _STEP and _is_json(sample[0])
+    return iter((NotText("it is JSON, but neither an object nor a list" if scalar else "it is not JSON"),))
+
+
+def _otherwise(data: bytes, by_name: bool, limit: int) -> Iterator[Record | Unreadable] | None:
+    """What `data` is when it is not one document; None when it is nothing else either."""
+    lines = _Lines(io.BytesIO(data), b"", 0, limit)
+    sample = lines.look(_SAMPLE)
+    good = sum(map(_complete, sample))
+    like_lines = good > 0 and (by_name or 2 * good >= len(sample) or _complete(sample[0]))
+    values = _values(data)
+    broken = [index for index, value in enumerate(values) if not _complete(value.data)]
+    if len(values) > 1 and (not broken or (broken == [len(values) - 1] and not like_lines)):
+        return iter(values)
+    return _json_lines(lines) if like_lines or (by_name and len(sample) > 1) else None
+
+
+def _json_lines(lines: _Lines) -> Iterator[Record | Unreadable]:
+    number, limit = lines.before, lines.limit
+    try:
+        for line in lines:
+            number += 1
+            if line.isspace():
+                continue
+            data = line.rstrip(b"\r\n")
+            if len(line) > limit and (len(data) > limit or lines.is_cut(line)):
+                yield Unreadable(number, f"the line is longer than {limit:,} bytes", data[:_HEAD])
+                lines.skip(line)
+                continue
+            yield Record(number, data)
+    except (OSError, EOFError) as error:
+        yield _failed(number + 1, error)
+
+
+def _failed(number: int, error: OSError | EOFError) -> Unreadable:
+    words = error.strerror.lower() if isinstance(error, OSError) and error.strerror else "its data ends or breaks off"
+    return Unreadable(number, f"reading stopped here: {words}", b"", torn=True)
+
+
+class _Lines:
+    """The lines of a stream, of which the first may be looked at before they are taken. Blank ones before the first are only counted."""
+
+    def __init__(self, stream: BinaryIO, head: bytes, start: int, limit: int) -> None:
+        self.stream = stream
+        self.start = start  # where the text begins in the stream
+        self.limit = limit
+        self.before = 0
+        self._more = partial(stream.readline, limit + 2)  # room for the line end
+        self._head = head
+        self._held = io.BytesIO(head).readlines()
+        self._whole_held = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._mend()
+        return chain(self._held, iter(self._more, b""))
+
+    def is_cut(self, line: bytes) -> bool:
+        """Whether the line is longer than the limit and its end has not been read."""
+        return len(line) > self.limit and not line.endswith(b"\n")
+
+    def skip(self, line: bytes) -> None:
+        """Read on to the end of a line that was cut."""
+        while line and not line.endswith(b"\n"):
+            line = self.stream.readline(_STEP)
+
+    def look(self, most: int) -> list[bytes]:
+        """The first lines that are not blank, at most `most`; they stay to be taken."""
+        self._mend()
+        lines = (line for line in chain(self._drawn(), iter(self._pull, b"")) if not line.isspace())
+        return list(islice(lines, most))
+
+    def only(self) -> bool:
+        """Whether a long first line is all there is, in a file that can be read twice: then it need not be cut out of its buffer."""
+        if len(self._head) < _HEAD - 4 or len(self._held) != 1 or not _is_plain(self.stream) or self._head.isspace():
+            return False
+        if not self._head.lstrip().startswith((b"{", b"[")):
+            return False
+        here = self.stream.tell()
+        only = _ends_with_line(self.stream, self.limit - len(self._head))
+        self.stream.seek(here)
+        return only
+
+    def whole(self) -> bytes:
+        """All of the text, from its beginning. A plain file is read again, into one piece of memory, which is far faster."""
+        if _is_plain(self.stream):
+            self.stream.seek(0, io.SEEK_END)  # away from the buffer, so that it is not used
+            self.stream.seek(self.start)
+            return self.stream.read()
+        return b"".join((b"\n" * self.before, *self._held, self.stream.read()))
+
+    def _mend(self) -> None:
+        """Complete the last line of the head."""
+        if not self._whole_held and self._held and not self._held[-1].endswith(b"\n"):
+            self._held[-1] += self.stream.readline(max(0, self.limit + 2 - len(self._held[-1])))
+        self._whole_held = True
+
+    def _drawn(self) -> Iterator[bytes]:
+        blank = next((index for index, line in enumerate(self._held) if not line.isspace()), len(self._held))
+        self.before += blank
+        del self._held[:blank]
+        return iter(tuple(self._held))
+
+    def _pull(self) -> bytes:
+        if self._held and self.is_cut(self._held[-1]):
+            return b""
+        line = self._more()
+        while not self._held and line.isspace():
+            self.before += 1
+            line = self._more()
+        if line:
+            self._held.append(line)
+        return line
+
+
+def _is_plain(stream: BinaryIO) -> bool:
+    return isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO) and stream.seekable()
+
+
+def _ends_with_line(stream: BinaryIO, most: int) -> bool:
+    """Whether all that follows is the end of one line of at most `most` bytes."""
+    ended = False
+    while chunk := stream.read(_STEP):
+        end = -1 if ended else chunk.find(b"\n")
+        if ended or end >= 0:
+            if not (chunk[end + 1 :] or b" ").isspace():
+                return False
+            ended = True
+        elif (most := most - len(chunk)) < 0:
+            return False
+    return True
+
+
+# ----------------------------------------------------------------------------------------------------------- what bytes look like
+
+_MAGIC = (
+    (b"\x1f\x8b", "a gzip file"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"PK\x05\x06", "a zip archive"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"%PDF-", "a PDF document"),
+    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard file"),
+    (b"BZh", "a bzip2 file"),
+    (b"\xfd7zXZ\0", "an xz file"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"\x04\x22\x4d\x18", "an LZ4 file"),
+    (b"PAR1", "a Parquet table"),
+    (b"ARROW1", "an Arrow table"),
+    (b"\x7fELF", "a program"),
+    (b"MZ\x90\0", "a program"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"OggS", "an Ogg file"),
+    (b"ID3", "an MP3 file"),
+)
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+_NULS = (
+    (re.compile(rb"[{\[\s]\0\0\0[^\0]\0\0\0"), "utf-32-le"),
+    (re.compile(rb"\0\0\0[{\[\s]\0\0\0[^\0]"), "utf-32-be"),
+    (re.compile(rb"[{\[\s]\0[^\0]\0"), "utf-16-le"),
+    (re.compile(rb"\0[{\[\s]\0[^\0]"), "utf-16-be"),
+)
+
+_SEAM = re.compile(rb"[}\]]\s*[{\[]")
+_LINES = re.compile(r"\.(?:jsonl|ndjson|jsonlines|ldjson)(?:\.|$)", re.IGNORECASE)
+
+
+def _is_lines(name: str) -> bool:
+    return _LINES.search(PurePath(name).name) is not None
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
+    """`size` bytes, or fewer at the end only: what is decided from them must not depend on how a pipe is filled."""
+    head = stream.read(size)
+    while len(head) < size and (more := stream.read(size - len(head))):
+        head += more
+    return head
+
+
+def _encoding(head: bytes) -> tuple[str, int]:
+    """The encoding of a text that begins with `head`, and the length of its byte order mark."""
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding, len(mark)
+    return next((encoding for pattern, encoding in _NULS if pattern.match(head)), "utf-8"), 0
+
+
+def _transcoded(data: bytes, encoding: str) -> bytes:
+    """`data` as UTF-8. What is broken in it stays broken, so that only its own record is refused."""
+    rest = len(data) % (4 if "32" in encoding else 2)
+    whole = data[: len(data) - rest]
+    try:
+        text = whole.decode(encoding, "surrogatepass")
+    except UnicodeDecodeError:
+        text = whole.decode(encoding, "replace")
+    return text.encode("utf-8", "surrogatepass") + b"\xff" * bool(rest)
+
+
+def _magic(head: bytes) -> str | None:
+    if head[257:262] == b"ustar":
+        return "a tar archive"
+    return next((what for magic, what in _MAGIC if head.startswith(magic)), None)
+
+
+_RAW = msgspec.json.Decoder(msgspec.Raw)
+
+
+def _complete(text: bytes) -> bool:
+    """Whether `text` is an object or a list on its own. The two ends are looked at first: in a document over several lines most fail."""
+    inner = text.strip()
+    if not inner.startswith((b"{", b"[")) or not inner.endswith((b"}", b"]")):
+        return False
+    try:
+        _RAW.decode(inner)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _is_json(inner)
+    return True
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        decode(text)
+    except NotJSON:
+        return False
+    return True
+
+
+def _values(data: bytes) -> list[Record]:
+    """The objects and lists that stand in `data` one after another, the last perhaps cut; none when anything else stands between."""
+    values: list[Record] = []
+    at, number, counted = past_blank(data, 0), 1, 0
+    while at < len(data):
+        if data[at : at + 1] not in (b"{", b"["):
+            return []
+        end = past_value(data, at)
+        number += data.count(b"\n", counted, at)
+        values.append(Record(number, data[at:end] if end >= 0 else data[at:].rstrip()))
+        counted = at
+        at = past_blank(data, end) if end >= 0 else len(data)
+    return values
+
+
+# ------------------------------------------------------------------------------------------------------------------- salvage
+
+_IDS = re.compile(
+    rb'"(?:id|tool_use_id|tool_call_id|call_id|callID|toolCallId|toolUseId)"\s*+:\s*+(' + STRING.pattern + rb")",
+    STRING.flags,
+)
+
+
+def salvage(data: bytes) -> frozenset[str]:
+    """Ids that can still be read out of broken text, at most 1,000, of at most 200 characters each: what they pair with is uncertain."""
+    found: set[str] = set()
+    for match in _IDS.finditer(data):
+        value = _string(match[1])
+        if 0 < len(value) <= 200:
+            found.add(value)
+        if len(found) == 1000:
+            break
+    return frozenset(found)
+
+
+def _string(text: bytes) -> str:
+    """The string that a JSON string stands for; empty when it is none, or far too long to be an id."""
+    try:
+        return str(json.loads(text)) if len(text) <= 2500 else ""
+    except ValueError:
+        return ""

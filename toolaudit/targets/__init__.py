@@ -1,0 +1,105 @@
+"""Targets: who would receive a transcript, and the law each one lays down. A target is one data file, found by its name.
+
+The law answers two questions. *How does it read?* (`joins`, `answers`, `container`: what the pairing follows.) *What does it do with
+a fault?* (`line`: the verdict, the error text a user would see, and the evidence for both.)
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from importlib import resources
+from typing import Literal
+
+from msgspec import Struct, field
+
+from toolaudit.errors import UsageError
+from toolaudit.model import Severity, Trajectory, Verdict
+
+
+class Line(Struct, kw_only=True, frozen=True):
+    """What a target does with one fault."""
+
+    rule: str
+    case: str = ""
+    """The case of the rule this line is for; empty for all the others."""
+    verdict: Verdict
+    evidence: str
+    """`DOC`, `SDK`, `PROBE`, `ISSUE`, `CODE` or `INF`, with what it points at."""
+    severity: Literal["error", "warning", "note"] | None = None
+    """Set where the verdict alone does not say it: rejected is an error, degraded a warning, accepted a note."""
+    error: str | None = None
+    """The text a user would see. Quoted for recognition, never matched: providers reword them."""
+    vendor: bool = False
+    """Holds only when it is known that this vendor receives the transcript, not merely that it has this shape."""
+
+
+class Ids(Struct, kw_only=True, frozen=True):
+    """What a call id must look like."""
+
+    pattern: str = ""
+    minimum: int = 0
+    maximum: int = 0
+
+
+class Law(Struct, kw_only=True, frozen=True):
+    """The law of one target."""
+
+    name: str
+    title: str
+    about: str
+    joins: bool
+    """Neighbouring messages of one role are read as one turn."""
+    answers: Literal["next-turn", "run", "anywhere"]
+    """Where a result must stand: at the start of the next turn, in the unbroken run after its call, or anywhere after it."""
+    container: Literal["one-message", "any"]
+    """Whether all results of a batch belong in one message."""
+    closes: bool
+    """A message that answers part of a batch closes it: what is still open then is missing."""
+    models: str
+    """Pattern of the model names of this vendor; empty for a target that is no vendor."""
+    ids: Ids = Ids()
+    line: list[Line] = field(default_factory=list)
+
+    def lookup(self, rule: str, case: str = "") -> Line | None:
+        """The line for a case of a rule, else the line for the rule, else None."""
+        lines = _index(self.name)
+        return lines.get((rule, case)) or lines.get((rule, ""))
+
+    def is_vendor_of(self, trajectory: Trajectory) -> bool:
+        """Whether fields of the transcript (a model name, an address) show that this vendor receives it."""
+        if trajectory.vendor is not None:
+            return trajectory.vendor == self.name
+        return bool(self.models and trajectory.model and re.search(self.models, trajectory.model, re.IGNORECASE))
+
+
+SEVERITY: dict[str, Severity] = {"rejected": Severity.ERROR, "degraded": Severity.WARNING, "accepted": Severity.NOTE}
+
+
+def severity(line: Line) -> Severity | None:
+    """The severity that a line of the law decides; None when it leaves it to the rule."""
+    return Severity.named(line.severity) if line.severity else SEVERITY.get(line.verdict)
+
+
+@functools.cache
+def names() -> tuple[str, ...]:
+    """The names of all targets."""
+    return tuple(sorted(file.name[:-5] for file in resources.files(__name__).iterdir() if file.name.endswith(".toml")))
+
+
+@functools.cache
+def law(name: str) -> Law:
+    """The law of the target called `name`. Raises UsageError, with the names there are, for one that no file has."""
+    import tomllib
+
+    import msgspec
+
+    if name not in names():
+        raise UsageError(f"no target is called `{name}`", f"choose one of {', '.join(names())}")
+    text = (resources.files(__name__) / f"{name}.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), Law)
+
+
+@functools.cache
+def _index(name: str) -> dict[tuple[str, str], Line]:
+    return {(line.rule, line.case): line for line in law(name).line}
