@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 import orjson
 import pytest
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from toolaudit import formats, notation, rules, targets
 from toolaudit.engine import Audit, Options
+from toolaudit.entries import judged
 from toolaudit.formats._look import Found, look
 from toolaudit.model import Call, Finding, Place, Result, Trajectory
 from toolaudit.pairing import pair
@@ -78,8 +80,10 @@ def _findings(case: Case) -> tuple[list[tuple[str, int | None]], notation.Exampl
     audit = Audit(options)
     read = _read_back(example, case.format)
     ledger = pair(read, targets.law(example.target or formats.format(case.format).TARGET))
-    found = [f for f in audit.findings(ledger, (formats.format(case.format).write(example.trajectory), Place(0)))]
-    return [(f.rule, _line(f, read, example)) for f in found if audit.verdict(ledger, f) is not None], example
+    found = list(audit.findings(ledger))
+    return [
+        (one.finding.rule, _line(one.finding, read, example)) for one in judged(ledger, found, named=audit.named_law is not None)
+    ], example
 
 
 @pytest.mark.parametrize("case", _cases(), ids=lambda case: f"{case.rule}-{case.title}-{case.number}-{case.format}")
@@ -97,9 +101,26 @@ def test_manual(name: str) -> None:
     page = rules.manual(name)
     for heading in ("## Why it matters", "## Bad", "## Good", "## How to fix"):
         assert heading in page, heading
-    assert {title for title, _ in notation.blocks(page)} == {"Bad", "Good"}
-    titles = {case.title for case in _cases() if case.rule == name}
+    titles = {case.title for case in _cases() if case.rule == name} | {title for title, _, _ in notation.documents(page)}
     assert titles == {"Bad", "Good"}
     for title, block in notation.blocks(page):
         expected = notation.parse(block)[0].expected
         assert (name in {rule for rule, _ in expected}) if title == "Bad" else not expected
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "text"),
+    [
+        pytest.param(name, title, text, id=f"{name}-{title}-{number}")
+        for name in rules.catalogue()
+        for number, (title, _, text) in enumerate(notation.documents(rules.manual(name)))
+    ],
+)
+def test_document(name: str, title: str, text: str, tmp_path: Path) -> None:
+    """Examples that are files: the bad one reports exactly its rule, the good one nothing."""
+    path = tmp_path / "example.jsonl"
+    path.write_text(text, "utf-8")
+    audit = Audit(Options(rules=rules.select(extend=[name])))
+    audit.paths([str(path)])
+    found = {entry.rule for entry in audit.report.findings}
+    assert found == ({name} if title == "Bad" else set())

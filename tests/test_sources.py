@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import inspect
 import io
 import os
 import socket
 import stat
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +18,6 @@ from hypothesis import strategies as st
 from toolaudit.sources import Source, Unusable, find, opened
 
 ROOT = Path(__file__).resolve().parents[1]
-NOBODY = 65534
 
 
 def paths(*given: str | Path) -> list[str]:
@@ -30,11 +32,15 @@ def one(path: str | Path) -> Unusable:
     return item
 
 
+def plant(folder: Path) -> None:
+    for name in ("a.json", "b/x.jsonl", "b/.hidden.json", "c.json", ".git/config", "b/deep/y.json", "[odd].json"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("{}")
+
+
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("a.json", "b/x.jsonl", "b/.hidden.json", "c.json", ".git/config", "b/deep/y.json", "[odd].json"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("{}")
+    plant(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -151,7 +157,7 @@ def test_same_file_is_given_once(tree: Path) -> None:
     assert paths("a.json", "./a.json", str(tree / "a.json"), "same.json") == ["a.json"]
     assert paths("b", "./b/", "b/deep", "b/x.jsonl") == ["b/deep/y.json", "b/x.jsonl"]
     assert paths("b/deep", "b") == ["b/deep/y.json", "b/x.jsonl"]
-    assert len(paths(".", "*", "**/*")) == 5 + 1  # same.json is a.json; the hidden file of `b` is matched by no pattern
+    assert len(paths(".", "*", "**/*")) == 5
 
 
 def test_found_file_that_is_named_as_well_counts_as_named(tree: Path) -> None:
@@ -159,14 +165,17 @@ def test_found_file_that_is_named_as_well_counts_as_named(tree: Path) -> None:
     assert items == {"b/deep/y.json": False, "b/x.jsonl": True}
 
 
-def test_deep_folders_do_not_exhaust_the_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for _ in range(1200):
-        Path("d").mkdir()
-        os.chdir("d")
-    Path("x.json").write_text("{}")
-    os.chdir(tmp_path)
-    assert [path.count("/") for path in paths(".")] == [1200]
+def test_deep_folders_do_not_exhaust_the_stack(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*"d" * 300)
+    deep.mkdir(parents=True)
+    (deep / "x.json").write_text("{}")
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 100)
+    try:
+        found = paths(tmp_path)
+    finally:
+        sys.setrecursionlimit(limit)
+    assert found == [str(deep / "x.json")]
 
 
 def test_name_that_is_not_text_is_shown_as_text(tmp_path: Path) -> None:
@@ -178,7 +187,8 @@ def test_name_that_is_not_text_is_shown_as_text(tmp_path: Path) -> None:
     [item] = find([str(tmp_path)])
     assert item.path == f"{tmp_path}/\\xff.json"
     assert isinstance(item, Source)
-    assert not isinstance(stream := opened(item), Unusable)
+    stream = opened(item)
+    assert not isinstance(stream, Unusable)
     with stream:
         assert stream.read() == b"{}"
 
@@ -203,24 +213,39 @@ for item in find(sys.argv[1:]):
 """
 
 
-def test_what_may_not_be_read(tree: Path) -> None:
+@pytest.fixture
+def open_tree() -> Iterator[Path]:
+    """A tree that everybody may enter, which a folder of pytest is not."""
+    with tempfile.TemporaryDirectory() as name:
+        plant(Path(name))
+        for path in (name, f"{name}/b"):
+            Path(path).chmod(0o755)
+        yield Path(name)
+
+
+def test_what_may_not_be_read(open_tree: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can become somebody else")
-    for path in (tree, *tree.parents):
-        if not path.stat().st_mode & stat.S_IXOTH:
-            path.chmod(path.stat().st_mode | stat.S_IXOTH) if path.is_relative_to(tree.parent.parent) else pytest.skip(f"{path} is closed")
-    for path in (tree, tree / "b"):
-        path.chmod(0o755)
-    (tree / "a.json").chmod(0)
-    (tree / "b/deep").chmod(0)
+    if not all(path.stat().st_mode & stat.S_IXOTH for path in open_tree.parents):
+        pytest.skip("the folder for temporary files is closed to others")
+    (open_tree / "a.json").chmod(0)
+    (open_tree / "b/deep").chmod(0)
 
     def run(*given: str) -> list[str]:
         done = subprocess.run(
-            [sys.executable, "-c", AS_NOBODY, *given], cwd=tree, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", AS_NOBODY, *given],
+            cwd=open_tree,
+            env={"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return done.stdout.splitlines()
 
-    file, folder = "it may not be read: permission is denied", "this folder may not be read: permission is denied, so nothing in it was checked"
+    file, folder = (
+        "it may not be read: permission is denied",
+        "this folder may not be read: permission is denied, so nothing in it was checked",
+    )
     assert run("a.json", "b/deep") == [f"True|a.json|{file}", f"True|b/deep|{folder}"]
     assert run(".") == ["[odd].json", f"False|a.json|{file}", f"False|b/deep|{folder}", "b/x.jsonl", "c.json"]
     assert run("b", "b/deep") == [f"True|b/deep|{folder}", "b/x.jsonl"]

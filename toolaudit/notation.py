@@ -12,8 +12,8 @@ tool       <- a 4 C
 ```
 
 A role word begins a raw message; indented lines belong to it. `->` is a call, `<-` a result, `<-!` an error result, `~>` and `<~` a
-provider's own call and result, `*` reasoning, `|` further prose. `?` stands for an id that is absent. In brackets after a role:
-`(stop length)`, `(failed)`, `(no calls)`. `# name[, name]` at the end of a line: these rules must be reported there.
+provider's own call and result, `* [id]` reasoning, `|` further prose, `@` a reference to an item, `%` any other part by its kind. `?`
+stands for an id that is absent. In brackets after a role: `(stop length)`, `(failed)`, `(no calls)`. `# name[, name]` at the end of a line: these rules must be reported there.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ class Example(Struct, kw_only=True):
 
 _FENCE = re.compile(r"^## (Bad|Good)[^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"^```transcript\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"^```(jsonl?)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _MARK = re.compile(r"\s+# ((?:[a-z]+(?:-[a-z]+)+)(?:, [a-z]+(?:-[a-z]+)+)*)\s*$")
 _ROLE = re.compile(r"(system|user|assistant|tool|tools|target)\b(?:\s*\(([^)]*)\))?\s*(.*)$")
 _CALL = re.compile(r"([-~])>\s+(\S+)\s+([\w.$:-]+)\((.*)\)$")
+_OTHER = re.compile(r"([*@%]) (?:\[(\S+)\] ?)?(.*)$")
 _RESULT = re.compile(r"<([-~])(!?)\s+(\S+)\s?(.*)$")
 
 
@@ -47,6 +49,13 @@ def blocks(manual: str) -> Iterator[tuple[str, str]]:
     for section in _FENCE.finditer(manual):
         for block in _BLOCK.finditer(section[2]):
             yield section[1], block[1]
+
+
+def documents(manual: str) -> Iterator[tuple[str, str, str]]:
+    """The examples of a page that are files: (`Bad` or `Good`, `json` or `jsonl`, the text)."""
+    for section in _FENCE.finditer(manual):
+        for block in _FILE.finditer(section[2]):
+            yield section[1], block[1], block[2]
 
 
 def parse(text: str) -> list[Example]:
@@ -108,8 +117,8 @@ class _Reader:
             parts.append(_call(place, *call.groups()))
         elif result := _RESULT.match(line):
             parts.append(_result(place, *result.groups()))
-        elif line.startswith("* "):
-            parts.append(Other(place=place, kind="reasoning", id=f"rs_{number}", value=line[2:]))
+        elif other := _OTHER.match(line):
+            parts.append(_other(place, *other.groups()))
         else:
             parts.append(Text(place=place, text=line.removeprefix("| ")))
 
@@ -128,6 +137,12 @@ def _call(place: Place, arrow: str, key: str, name: str, args: str) -> Call:
         args_form=form,  # type: ignore[arg-type]
         executor="server" if arrow == "~" else "client",
     )
+
+
+def _other(place: Place, sign: str, key: str | None, text: str) -> Other:
+    if sign == "*":
+        return Other(place=place, kind="reasoning", id=key or f"rs_{place.record}", value=text)
+    return Other(place=place, kind="reference", id=text) if sign == "@" else Other(place=place, kind=text)
 
 
 def _result(place: Place, arrow: str, error: str, key: str, body: str) -> Result:

@@ -237,12 +237,19 @@ class _Pairing:
             return "role", None
         if pair.call.expects == "later" or self.law.answers == "anywhere" or pair.call.kind == "mcp_approval_request":
             return "in", None
-        if index != home + 1 or block.side == "y":
+        if index != self._answer_block(home) or block.side == "y":
             return "late", self._intruder(home, index)
         lead = self._before(block, result)
         if lead is not None:
             return "behind", lead
         return ("split", None) if self._is_split(block, answer.turn) else ("in", None)
+
+    def _answer_block(self, home: int) -> int:
+        """Index of the block that answers a batch; assistant turns with calls side by side are one batch that was split up."""
+        following = home + 1
+        while following < len(self.blocks) and self.blocks[following].side == "a" and self.blocks[following].batch is not None:
+            following += 1
+        return following
 
     def _before(self, block: Block, result: Result) -> Part | None:
         """The first part of the block before `result` that is no result itself; empty prose does not count."""
@@ -290,9 +297,8 @@ class _Pairing:
             self._by_variant(index, answer)
         self._without_id(index, [answer for answer in loose if answer.pair is None and answer.result.ref is None])
         orphans = [answer for answer in loose if answer.pair is None and answer.result.ref is not None]
-        seam = self._seam(index)
         for answer in orphans:
-            answer.state = self._orphan_state(index, answer, seam)
+            answer.state = self._orphan_state(index, answer)
 
     def _open_before(self, index: int) -> list[Pair]:
         """Unanswered calls of the client before a block, those of the newest batch first."""
@@ -332,24 +338,23 @@ class _Pairing:
     def _batch_before(self, index: int) -> int:
         return next((i for i in range(index - 1, -1, -1) if self.blocks[i].batch is not None), -1)
 
-    def _seam(self, index: int) -> str:
-        """What stands before a block of results: `head`, `prose` of the user, `text` of the assistant, or `calls`."""
-        before = [block for block in self.blocks[:index] if block.side != "y"]
-        if not before:
-            return "head"
-        last = before[-1]
-        if last.side == "a":
-            return "calls" if last.batch is not None else "text"
-        return "prose"
+    def _follows_prose(self, index: int, answer: Answer) -> bool:
+        """The user's words stand right before a result, and no call is open that they may have come between."""
+        earlier = self.trajectory.turns[: answer.turn.number - 1]
+        before = next((turn for turn in reversed(earlier) if turn.role != "system" and set(turn.order) - {"r"}), None)
+        batch = self._batch_before(index)
+        waiting = batch >= 0 and not all(p.answered for p in self.blocks[batch].batch.pairs)  # type: ignore[union-attr]
+        return before is not None and before.role == "user" and not waiting
 
-    def _orphan_state(self, index: int, answer: Answer, seam: str) -> AnswerState:
+    def _orphan_state(self, index: int, answer: Answer) -> AnswerState:
         place = (answer.turn.number, 0)
         if self.trajectory.hidden or self.references or answer.result.ref in self.trajectory.salvaged:
             return "unjudged"
         if (self.cut is not None and place < self.cut) or (self.trajectory.fragment and not self._batch_seen(index)):
             return "unjudged"
         whole = all(other.pair is None for other in self.answers_in[index])
-        return "dropped" if seam == "prose" and whole and answer.result.executor == "client" else "orphan"
+        lost = whole and answer.result.executor == "client" and self._follows_prose(index, answer)
+        return "dropped" if lost else "orphan"
 
     def _batch_seen(self, index: int) -> bool:
         return any(block.side == "a" for block in self.blocks[:index])
@@ -526,6 +531,11 @@ def _signs(ledger: Ledger, blocks: list[Block]) -> None:
     signs.update(f"unknown-{unknown.of}" for unknown in ledger.trajectory.unknown)
     if ledger.trajectory.tools is not None:
         signs.add("tools")
+    keys = [turn.key for turn in ledger.trajectory.turns if turn.key is not None]
+    if len(set(keys)) < len(keys):
+        signs.add("same-key")
+    if ledger.pairs:
+        signs.add("calls")
     signs.difference_update({"paired", "first", "in"})
 
 
@@ -556,6 +566,7 @@ def _turn_signs(turn: Turn) -> Iterable[str]:
         yield "reasoning"
     if "x" in order:
         yield "other"
+        yield from (part.kind for part in turn.parts if isinstance(part, Other) and part.kind == "reference")
     if "c" in order and "t" in order.partition("c")[2]:
         yield "text-after-call"
     if "r" in order and set(order) != {"r"}:

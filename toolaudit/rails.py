@@ -176,12 +176,14 @@ class _Scene:
         return {id(answer): answer for answer in named[:RAILS]}
 
     def _primes(self) -> list[Pair]:
+        """The pairs that the finding names, and the originals of those that are copies."""
         found: dict[int, Pair] = {}
         for part in self._parts():
             answer = self.answers.get(id(part))
             pair = answer.pair if answer is not None else self.pairs.get(id(part))
-            if pair is not None:
-                found.setdefault(id(pair), pair)
+            for one in (pair, pair.copy_of) if pair is not None else ():
+                if one is not None:
+                    found.setdefault(id(one), one)
         return list(found.values())
 
     def _chosen(self) -> list[Pair]:
@@ -521,13 +523,13 @@ class _Drawing:
         self.text_width, self.id_width = self._columns()
 
     def _columns(self) -> tuple[int, int]:
-        """The widths of text and id. Where it is tight, blanks go first, then the heads of ids, then text, then more of the ids."""
+        """The widths of text and id. Where it is tight, blanks go first, then the heads of long ids, then text; then marks are cut."""
         longest = max((cells(label) for label, id_ in zip(self.labels, self.ids, strict=True) if id_), default=0)
         longest_id = max(map(cells, self.ids), default=0)
         mark = max((cells(self.ink.shown(row.mark)) for row in self.rows), default=0)
         width = {"text": max(BESIDE_ID, min(longest, PREVIEW)), "id": max(7, longest_id) if longest_id else 0}
         over = sum(width.values()) + 1 + (mark + 2 + len(self.arrow) if mark else 0) - self.room
-        for column, floor in (("text", max(12, min(longest, BESIDE_ID))), ("id", SHORT_ID), ("text", 12), ("id", 6)):
+        for column, floor in (("text", max(12, min(longest, BESIDE_ID))), ("id", SHORT_ID), ("text", 8)):
             cut = min(max(over, 0), max(width[column] - floor, 0))
             width[column] -= cut
             over -= cut
@@ -537,11 +539,15 @@ class _Drawing:
         for row, label, id_ in zip(self.rows, self.labels, self.ids, strict=True):
             bar = self.ink.paint(f"{_number(row):>{self.gutter}} {self._glyphs('│')} ", DIM)
             if row.kind == "cut" and row.rail is None:
-                line = pad(f"{self._glyphs('┄┄')} {label} ", self.fill)
-                yield bar + self.ink.paint(self._glyphs(line.rstrip(" ") + " " + "┄" * (self.fill - cells(line.rstrip(" ")) - 1)), DIM)
+                yield bar + self.ink.paint(self._glyphs(self._border(label)), DIM)
                 continue
             role = pad(self.ink.clip(self.ink.shown(row.role), _ROLE - 2), _ROLE)
             yield (bar + role + self._strokes(row) + self._words(row, label, id_)).rstrip(" ")
+
+    def _border(self, label: str) -> str:
+        """A line across the picture: what is above it is not in the transcript."""
+        label = f"┄┄ {self.ink.clip(label, self.fill - 6)} "
+        return label + "┄" * (self.fill - cells(label))
 
     def _glyphs(self, text: str) -> str:
         return text.translate(_ASCII) if self.ink.ascii else text
@@ -615,7 +621,7 @@ class _Drawing:
             label = self._painted(row, text) + self.ink.paint(id_, *([] if row.focus else [DIM]))
             return label + " " * (self.id_width - cells(id_)) + f" {self.ink.paint(mark, self.tone)}" if mark else label
         if row.kind == "cut":
-            return self.ink.paint(label, DIM)
+            return self.ink.paint(self.ink.clip(label, self.room), DIM)
         label = self.ink.clip(label, self.room - (cells(mark) + 1 if mark else 0))
         if not mark:
             return self._painted(row, label)

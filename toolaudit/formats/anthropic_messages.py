@@ -264,6 +264,8 @@ def _block(part: Part) -> dict[str, JSON]:
         return _result_block(part)
     if part.kind == "reasoning":
         return {"type": "thinking", "thinking": str(part.value or ""), "signature": part.id or "sig"}
+    if part.kind == "compaction":
+        return {"type": "compaction", "content": str(part.value or "what came before")}
     raise CannotExpress(f"a part of kind {part.kind}")
 
 

@@ -433,6 +433,10 @@ def _item(turn: Turn, part: Part) -> dict[str, JSON]:
         return {"type": "function_call_output", "call_id": part.ref or "", "output": text_of(part.body)}
     if part.kind == "reasoning":
         return {"type": "reasoning", "id": part.id or "rs_1", "summary": []}
+    if part.kind == "reference":
+        return {"type": "item_reference", "id": part.id}
+    if part.kind == "compaction":
+        return {"type": "compaction", "encrypted_content": "…"}
     raise CannotExpress(f"a part of kind {part.kind}")
 
 

@@ -18,7 +18,22 @@ TONES = ("", "36", "33", "31")
 
 _RUNNER = re.compile(r"##(?=vso\[|\[)", re.IGNORECASE)
 _TYPOGRAPHY = str.maketrans(
-    {"…": "...", "’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "·": "-", "→": "->", "←": "<-", "×": "x", "≤": "<=", "≥": ">="}
+    {chr(0x2400 + code): f"^{chr(64 + code)}" for code in range(32)}  # the pictures of controls
+    | {
+        "…": "...",
+        "’": "'",
+        "‘": "'",
+        "“": '"',
+        "”": '"',
+        "–": "-",
+        "—": "-",
+        "·": "-",
+        "→": "->",
+        "←": "<-",
+        "×": "x",
+        "≤": "<=",
+        "≥": ">=",
+    }
 )
 
 
@@ -51,7 +66,7 @@ class Ink:
     def line(self, text: str) -> str:
         """`shown`, for text that begins a line with a path: `::` there is a command to GitHub's runner, which also skips white space."""
         text = self.shown(text)
-        return f"./{text}" if text.lstrip().startswith("::") else text
+        return f"./{text}" if text.lstrip().startswith(("::", "##")) else text
 
     def paint(self, text: str, *codes: str) -> str:
         """`text` in the given colours, if there are any to be had."""

@@ -149,24 +149,22 @@ def _path(entry: Entry) -> str:
 
 
 def _aside(entry: Entry) -> str:
-    """Which turn and which half of a pair; the pointer where no line is known or no turn is concerned."""
-    where = [f"turn {entry.turn}"] if entry.turn is not None else []
+    """Which turn and which half of a pair; the pointer where no line is known or no turn is concerned. A long id always."""
+    id_ = entry.call_id if entry.call_id is not None and len(entry.call_id) > SHORT_ID else None
     pointer = concise.pointer(entry)
-    if pointer and (entry.turn is None or not (entry.line or entry.record)):
-        where = [pointer]
-    if half := _half(entry):
-        where.append(half)
-    return f"{', '.join(where)}   ({entry.format})" if where else f"({entry.format})"
+    if entry.turn is not None and (_path(entry) != entry.path or not pointer):
+        where = [f"turn {entry.turn}", id_ or _half(entry)]
+    else:
+        where = [pointer, id_]
+    return "   ".join(filter(None, (", ".join(filter(None, where)), f"({entry.format})")))
 
 
-def _half(entry: Entry) -> str:
-    """`call 2 of 2`, counted in the drawing; the id itself where it may be too long to stand there whole, or nothing is drawn."""
-    if entry.call_id is not None and len(entry.call_id) > SHORT_ID:
-        return entry.call_id
+def _half(entry: Entry) -> str | None:
+    """`call 2 of 2`, counted in the drawing; the id where that shows not all of them."""
     turn = [row for row in _turn_rows(entry) if row.kind in {"call", "result", "fold"}]
     focus = next((row for row in turn if row.focus), None)
     if focus is None or any(row.kind == "fold" for row in turn):
-        return entry.call_id or ""
+        return entry.call_id
     alike = [row for row in turn if row.kind == focus.kind]
     number = next(number for number, row in enumerate(alike, 1) if row is focus)
     return f"{focus.kind} {number} of {len(alike)}"

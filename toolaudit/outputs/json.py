@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from operator import attrgetter
 from typing import Any, TextIO
 
 import msgspec
@@ -16,11 +15,9 @@ from toolaudit.report import Entry, Input, Summary
 SCHEMA = "toolaudit/report-v1"
 HEADER = {"schema": SCHEMA, "tool": {"name": "toolaudit", "version": __version__}}
 
-_FINDING = tuple(name for name in Entry.__struct_fields__ if name not in {"format", "why", "scene"})
 _INPUT = ("path", "format", "target", "trajectories", "calls", "results", "status", "reason")
-_of_finding = attrgetter(*_FINDING)
-_of_input = attrgetter(*_INPUT)
 _encode = msgspec.json.Encoder().encode
+_BEYOND = re.compile("[^ -~]")
 _LONE = re.compile("[\ud800-\udfff]")
 _RUNNER = re.compile(r"#(?=#vso\[|#\[)", re.IGNORECASE)
 
@@ -55,14 +52,36 @@ class Report:
 
 def finding(entry: Entry) -> dict[str, Any]:
     """A finding in the shape and order of the schema: without drawing and manual, which are for people."""
-    shape = dict(zip(_FINDING, _of_finding(entry), strict=True))
-    shape["severity"] = WORDS[entry.severity]
-    return shape
+    return {
+        "rule": entry.rule,
+        "category": entry.category,
+        "severity": WORDS[entry.severity],
+        "confidence": entry.confidence,
+        "side": entry.side,
+        "message": entry.message,
+        "help": entry.help,
+        "path": entry.path,
+        "record": entry.record,
+        "line": entry.line,
+        "pointer": entry.pointer,
+        "inner": entry.inner,
+        "trajectory": entry.trajectory,
+        "turn": entry.turn,
+        "call_id": entry.call_id,
+        "tool": entry.tool,
+        "target": entry.target,
+        "verdicts": entry.verdicts,
+        "cause": entry.cause,
+        "root": entry.root,
+        "repeats": entry.repeats,
+        "related": entry.related,
+        "fingerprint": entry.fingerprint,
+    }
 
 
 def input_(given: Input) -> dict[str, Any]:
     """An input in the shape and order of the schema."""
-    return dict(zip(_INPUT, _of_input(given), strict=True))
+    return {name: getattr(given, name) for name in _INPUT}
 
 
 def encoded(value: Any, *, ascii_only: bool = False) -> str:
@@ -74,12 +93,15 @@ def encoded(value: Any, *, ascii_only: bool = False) -> str:
         text = _encode(value).decode()
     except UnicodeEncodeError:
         text = _encode(_whole(msgspec.to_builtins(value))).decode()
-    if not text.isprintable() or (ascii_only and not text.isascii()):
-        text = "".join(char if char.isprintable() and (char.isascii() or not ascii_only) else _escaped(char) for char in text)
-    return _RUNNER.sub(r"\\u0023", text) if "##" in text else text
+    if not text.isascii() or "\x7f" in text:  # JSON itself escapes the controls below space
+        text = _BEYOND.sub(lambda found: _harmless(found[0], ascii_only), text)
+    return _RUNNER.sub(r"\\u0023", text) if "#" in text else text
 
 
-def _escaped(char: str) -> str:
+def _harmless(char: str, ascii_only: bool) -> str:
+    """`char` itself where it is a letter or sign that may be written, else its escape."""
+    if char.isprintable() and not ascii_only:
+        return char
     units = char.encode("utf-16-be").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TextIO
-
-import msgspec
+from typing import TextIO
 
 from toolaudit.outputs import Style
 from toolaudit.outputs.json import HEADER, encoded, finding, input_
@@ -17,7 +15,7 @@ class Report:
     human = False
 
     def __init__(self, stream: TextIO, style: Style) -> None:
-        self._stream = stream
+        self._write = stream.write
         self._ascii = style.ascii
 
     def start(self) -> None:
@@ -30,7 +28,7 @@ class Report:
         self._record("input", input_(given))
 
     def finish(self, summary: Summary) -> None:
-        self._record("summary", msgspec.structs.asdict(summary))
+        self._record("summary", summary)
 
-    def _record(self, kind: str, shape: dict[str, Any]) -> None:
-        self._stream.write(encoded({"type": kind, **shape}, ascii_only=self._ascii) + "\n")
+    def _record(self, kind: str, shape: object) -> None:
+        self._write(f'{{"type":"{kind}",{encoded(shape, ascii_only=self._ascii)[1:]}\n')

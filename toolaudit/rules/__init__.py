@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from toolaudit.errors import UsageError
-from toolaudit.model import Finding, Ledger, Severity, Side
+from toolaudit.model import JSON, Finding, Ledger, Place, Severity, Side, Tool
 
 
 class Context(Struct, frozen=True, kw_only=True):
@@ -24,10 +24,10 @@ class Context(Struct, frozen=True, kw_only=True):
 
     deep: bool = False
     """Read whole results instead of their heads and tails."""
-    tools: tuple[object, ...] | None = None
-    """Tools given with `--tools`, as `model.Tool`; None for those of the transcript."""
-    document: object = None
-    """The decoded value of the trajectory (only for rules that set `raw`)."""
+    tools: tuple[Tool, ...] | None = None
+    """Tools given with `--tools`, None for those of the transcript."""
+    messages: tuple[tuple[JSON, Place], ...] = ()
+    """The messages as stored, each with its place (only when a rule that sets `raw` is chosen)."""
 
 
 class Header(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ import fnmatch
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -132,7 +132,7 @@ def _expand(head: str, parts: list[str]) -> Iterator[str | Unusable]:
         names = [name for name in fnmatch.filter(listed, part) if _hidden(part) or not _hidden(name)]
         onward = rest
     else:
-        names = [part] if os.path.lexists(os.path.join(head, part)) else []  # noqa: PTH118 (the user's spelling is kept)
+        names = [part] if os.path.lexists(os.path.join(head, part)) else []  # noqa: PTH118
         onward = rest
     for name in names:
         yield from _expand(os.path.join(head, name), onward)  # noqa: PTH118
@@ -181,28 +181,29 @@ def _listed(folder: str, root: str, names: set[Identity], seen: set[Identity]) -
         return
     for entry in found:
         if not _hidden(entry.name):
-            yield from _entry(entry, os.path.join(folder, entry.name), status.st_dev, names, seen)  # noqa: PTH118
+            path = os.path.join(folder, entry.name)  # noqa: PTH118 (the user's spelling is kept)
+            item = _entry(entry, path, status.st_dev, names, seen)
+            if item is not None:
+                yield item
 
 
-def _entry(entry: os.DirEntry[str], path: str, device: int, names: set[Identity], seen: set[Identity]) -> Iterable[Source | Unusable | str]:
+def _entry(entry: os.DirEntry[str], path: str, device: int, names: set[Identity], seen: set[Identity]) -> Source | Unusable | str | None:
     """One entry of a folder. Its device is that of the folder and its number stands in the listing: no call to the system a file."""
     try:
-        if entry.is_symlink():
-            return ()
         if entry.is_dir(follow_symlinks=False):
-            return (path,)
+            return path
         identity = (device, entry.inode())
-        if identity in seen:
-            return ()
+        if identity in seen or entry.is_symlink():
+            return None
         seen.add(identity)
         if entry.is_file(follow_symlinks=False):
-            return (Source(_shown(path), identity in names, path),)
+            return Source(_shown(path), identity in names, path)
         if identity in names:  # said where it was named
-            return ()
+            return None
         reason = _unfit(entry.stat(follow_symlinks=False).st_mode) or "it is neither a file nor a folder"
     except OSError as error:
         reason = _reason(error)
-    return (Unusable(_shown(path), reason, False),)
+    return Unusable(_shown(path), reason, False)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

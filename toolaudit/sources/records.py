@@ -100,7 +100,7 @@ _WORDS = {
     "Extra data": "something follows the value",
 }
 
-_BEGUN = re.compile(r"(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|N(?:a)?|-?I[nfity]*|-|\.|[eE][+-]?|\\?u?[0-9a-fA-F]{0,3})\s*")
+_BEGUN = re.compile(r"(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|N(?:a)?|-?I[nfity]*|-|\.|[eE][+-]?|\\?u?[0-9a-fA-F]{0,4})\s*")
 """What can be left of a value that was cut, from the place on where the decoder gave up."""
 
 

@@ -1,0 +1,1 @@
+"""Measurements: deterministic inputs, and ratios within one run."""

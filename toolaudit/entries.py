@@ -1,0 +1,139 @@
+"""From findings to entries: the law is applied, lines are counted, followers are put behind their root, fingerprints are given."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from toolaudit import places, rules, targets
+from toolaudit.model import Confidence, Finding, Key, Ledger, Place, Severity
+from toolaudit.report import Entry, InferredCause, RelatedPlace, Row, TargetVerdict
+
+
+class Judged(Struct, frozen=True):
+    """A finding, with what the target's law makes of it."""
+
+    finding: Finding
+    severity: Severity
+    verdict: TargetVerdict
+
+
+class Whereabouts(Struct, frozen=True, kw_only=True):
+    """Where a trajectory is stored, and how much of it may be drawn."""
+
+    path: str
+    document: bytes = b""
+    first_line: int = 1
+    scenes: bool = False
+    content: bool = False
+
+
+def judged(ledger: Ledger, found: Iterable[Finding], *, named: bool) -> Iterator[Judged]:
+    """The findings that the ledger's law knows of, each with its verdict.
+
+    A limit that only one vendor sets holds when the target was `named` by the user, or the transcript shows that vendor.
+    """
+    law: targets.Law = ledger.law
+    for finding in found:
+        line = law.lookup(finding.rule, finding.variant)
+        default = finding.severity or rules.catalogue()[finding.rule].severity
+        if line is None:
+            yield Judged(finding, default, TargetVerdict("unknown"))
+        elif not line.vendor or named or law.is_vendor_of(ledger.trajectory):
+            error = line.error.replace("ID", finding.call_id or "…") if line.error else None
+            yield Judged(finding, finding.severity or targets.severity(line) or default, TargetVerdict(line.verdict, error))
+
+
+def entries(ledger: Ledger, found: list[Judged], where: Whereabouts) -> Iterator[Entry]:
+    """The entries of one trajectory's findings, in order of the file, each root right before what comes from it."""
+    ordered = sorted(found, key=lambda one: _order(one.finding))
+    lines = _lines(where.document, ordered)
+    marks = list(_fingerprints(ledger, ordered, where.path))
+    roots = {one.finding.place: mark for one, mark in zip(reversed(ordered), reversed(marks), strict=True) if one.finding.root is None}
+    for one, mark in zip(ordered, marks, strict=True):
+        root = roots.get(one.finding.root) if one.finding.root is not None else None
+        yield _entry(ledger, one, where, lines, (mark, root))
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    own = _position(finding.place)
+    root = _position(finding.root) if finding.root is not None else own
+    return (root, finding.root is not None, own, finding.rule)
+
+
+def _position(place: Place) -> tuple[object, ...]:
+    return (place.record, tuple((0, key, "") if isinstance(key, int) else (1, 0, key) for key in place.path))
+
+
+def _lines(document: bytes, found: list[Judged]) -> dict[tuple[Key, ...], int]:
+    """The lines of the values of a document that findings speak of."""
+    if not document:
+        return {}
+    wanted = {place.path for one in found for place in (one.finding.place, *(other.place for other in one.finding.related))}
+    return places.lines_of(document, wanted)
+
+
+def _fingerprints(ledger: Ledger, found: list[Judged], path: str) -> Iterator[str]:
+    """Stable when lines move or messages are added: which rule, in which conversation, about which call."""
+    used: dict[str, int] = {}
+    for one in found:
+        finding = one.finding
+        text = "\0".join(["1", finding.rule, ledger.trajectory.id or path, finding.call_id or f"{finding.tool}"])
+        ordinal = used[text] = used.get(text, -1) + 1
+        yield hashlib.sha256(f"{text}\0{ordinal}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _entry(ledger: Ledger, one: Judged, where: Whereabouts, lines: dict[tuple[Key, ...], int], marks: tuple[str, str | None]) -> Entry:
+    finding, trajectory, header = one.finding, ledger.trajectory, rules.catalogue()[one.finding.rule]
+    severity, confidence = _certainty(ledger, one)
+
+    def line(place: Place) -> int | None:
+        if not where.document:
+            return place.record or None
+        return where.first_line - 1 + lines.get(place.path, 1)
+
+    return Entry(
+        rule=finding.rule,
+        category=header.category,
+        severity=severity,
+        confidence=confidence,
+        side=finding.side or header.side,
+        message=finding.message,
+        help=finding.help,
+        path=where.path,
+        record=None,
+        line=line(finding.place),
+        pointer=finding.place.pointer,
+        inner=None,
+        trajectory=trajectory.id,
+        turn=finding.turn,
+        call_id=finding.call_id,
+        tool=finding.tool,
+        format=trajectory.format,
+        target=ledger.law.name,
+        verdicts={ledger.law.name: one.verdict} if trajectory.format else {},
+        cause=InferredCause(finding.cause.name, finding.cause.confidence) if finding.cause else None,
+        root=marks[1],
+        related=tuple(RelatedPlace(other.label, line(other.place), other.place.pointer) for other in finding.related),
+        fingerprint=marks[0],
+        why=rules.why(finding.rule) if where.scenes else "",
+        scene=_scene(ledger, finding, where),
+    )
+
+
+def _certainty(ledger: Ledger, one: Judged) -> tuple[Severity, Confidence]:
+    """Beside records that cannot be read, what is missing may stand in one of them."""
+    side = one.finding.side or rules.catalogue()[one.finding.rule].side
+    if ledger.trajectory.lenient and side in ("unanswered", "unasked", "place"):
+        return min(one.severity, Severity.WARNING), "low"
+    return one.severity, one.finding.confidence
+
+
+def _scene(ledger: Ledger, finding: Finding, where: Whereabouts) -> tuple[Row, ...]:
+    if not where.scenes or not ledger.trajectory.turns:
+        return ()
+    from toolaudit.rails import scene
+
+    return scene(ledger, finding, content=where.content)

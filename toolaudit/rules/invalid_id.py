@@ -1,0 +1,65 @@
+"""An id that the target's pattern or length refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolaudit.model import Cause, Finding, Ledger
+from toolaudit.rules import Context, rule
+from toolaudit.rules._say import of_call, tool
+from toolaudit.targets import Ids
+from toolaudit.text import quote
+
+
+@rule(category="pairing", severity="error", side="shape", needs=("calls",), since="0.1.0")
+def invalid_id(ledger: Ledger, _: Context) -> Iterator[Finding]:
+    """A call's id has characters, or a length, that the target refuses.
+
+    ## Why it matters
+    Ids travel with a conversation from one provider to another. One that was fine where it was made may break a pattern or a length
+    elsewhere, and then the whole request is refused.
+
+    ## Bad
+    ```transcript
+    target anthropic
+    user       Read it.
+    assistant  -> functions.read:0 read({"p": "x"})     # invalid-id
+    tool       <- functions.read:0 x
+    ```
+
+    ## Good
+    ```transcript
+    user       Read it.
+    assistant  -> functions_read_0 read({"p": "x"})
+    tool       <- functions_read_0 x
+    ```
+
+    ## How to fix
+    Map the id to one that the target takes, in the call and in its result alike, and keep the map for as long as the conversation lives.
+    """
+    ids: Ids = ledger.law.ids
+    seen = set()
+    for pair in ledger.pairs:
+        key = pair.call.id
+        if key is not None and key not in seen and pair.call.executor == "client" and (fault := _fault(key, ids)):
+            seen.add(key)
+            yield of_call(
+                "invalid-id",
+                pair,
+                f"the id {quote(key)} of {tool(pair.call.name)} {fault}",
+                "rename it, in the call and in its result, to an id that the target takes",
+                place=pair.call.place / pair.call.id_key,
+                side="shape",
+                cause=Cause("translation", "low"),
+            )
+
+
+def _fault(key: str, ids: Ids) -> str:
+    if ids.maximum and len(key) > ids.maximum:
+        return f"has {len(key)} characters; the target takes {ids.maximum}"
+    if ids.minimum and len(key) < ids.minimum:
+        return f"has {len(key)} characters; the target wants at least {ids.minimum}"
+    if ids.pattern and not re.search(ids.pattern, key):
+        return f"does not match {ids.pattern}"
+    return ""
