@@ -54,9 +54,9 @@ class Block(Struct, gc=False):
     def parts(self) -> Iterator[tuple[Turn, Part]]:
         return ((turn, part) for turn in self.turns for part in turn.parts)
 
-    def only_results(self) -> bool:
-        """Holds nothing but results of tools, and at least one."""
-        return set("".join(turn.order for turn in self.turns)) == {"r"}
+    def answers(self) -> bool:
+        """Holds results of tools."""
+        return any("r" in turn.order for turn in self.turns)
 
 
 def pair(trajectory: Trajectory, law: Law) -> Ledger:
@@ -197,6 +197,8 @@ class _Pairing:
                     self.answers_in.setdefault(index, []).append(answer)
                     if part.ref is not None:
                         self._link(index, answer, part.ref)
+                    elif part.executor == "server":
+                        self._in_order(index, answer)
 
     def _link(self, index: int, answer: Answer, ref: str) -> None:
         """Link a result by its id: the newest batch first, within a batch the first call that is still open."""
@@ -216,6 +218,15 @@ class _Pairing:
         else:
             answer.state = "duplicate"
         last.answers.append(answer)
+        where, _ = self._where(index, answer, last)
+        answer.where = where if where == "split" else "in"
+
+    def _in_order(self, index: int, answer: Answer) -> None:
+        """A provider that gives its own calls no ids lists their results in the order of the calls."""
+        waiting = (p for p in self.ledger.pairs if p.call.executor == "server" and p.call.id is None and not p.answered)
+        found = next(waiting, None)
+        if found is not None:
+            self._attach(index, answer, found, "position")
 
     def _newest_first(self, pairs: list[Pair]) -> list[Pair]:
         return sorted(pairs, key=lambda p: -p.batch.number)  # stable: within a batch the order of the calls holds
@@ -267,8 +278,8 @@ class _Pairing:
         return any(other.results for other in block.turns[: block.turns.index(turn)])
 
     def _resumed_with_prose(self, home: int, index: int) -> bool:
-        """Between a provider's call and its result a user turn says something other than results."""
-        return any(block.side == "u" and not block.only_results() for block in self.blocks[home + 1 : index])
+        """Between a provider's call and its result stands a user turn that answers nothing; one that answers calls may come there."""
+        return any(block.side == "u" and not block.answers() for block in self.blocks[home + 1 : index])
 
     def _intruder(self, home: int, index: int) -> Part | None:
         for block in self.blocks[home + 1 : index + 1]:
@@ -364,11 +375,19 @@ class _Pairing:
     def _states(self) -> None:
         for batch in self.ledger.batches:
             home = self.block_of[batch.turns[0].number]
-            batch.next_turn = self._too_late(home)
+            batch.next_turn = self._spoke_again(batch, home) or self._too_late(home)
             batch.last = batch.next_turn is None
             for pair in batch.pairs:
                 if pair.why != "ambiguous":
                     pair.state, pair.why = self._state(pair, home)
+
+    def _spoke_again(self, batch: Batch, home: int) -> Turn | None:
+        """A further message of the model, without calls, behind one whose calls are not answered: the conversation went on."""
+        if self.trajectory.unit == "item" or all(p.answered or p.call.executor == "server" for p in batch.pairs):
+            return None
+        last = batch.turns[-1]
+        after = self.blocks[home].turns[self.blocks[home].turns.index(last) + 1 :]
+        return next((turn for turn in after if turn.texts and (turn.key is None or turn.key != last.key)), None)
 
     def _too_late(self, home: int) -> Turn | None:
         """The first turn after a batch and its answers: what stands before it is its answer, what follows is too late."""

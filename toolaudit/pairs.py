@@ -12,7 +12,9 @@ import msgspec
 
 from toolaudit import places
 from toolaudit.engine import Audit, Options
-from toolaudit.model import JSON, Answer, Call, Key, Ledger, Pair, Place, Trajectory
+from toolaudit.model import JSON, Answer, Call, Ledger, Pair, Place, Trajectory
+from toolaudit.pairing import pair as paired
+from toolaudit.reading import Stored
 from toolaudit.report import Input
 
 SCHEMA = "toolaudit/pairs-v1"
@@ -28,22 +30,41 @@ class Pairs(Audit):
         self.chosen = frozenset()
         self.write = write
 
-    def judge(self, trajectory: Trajectory, value: JSON, given: Input, document: bytes) -> None:  # noqa: ARG002
+    def judge(self, stored: Stored, given: Input) -> None:
         """Pair one trajectory and write its lines."""
-        ledger = self.ledger(trajectory)
-        self._tally(ledger, given)
-        for line in lines(ledger, given.path, document):
+        trajectory = stored.trajectory
+        trajectory.sent = trajectory.sent or self.options.sent
+        ledger = paired(trajectory, self._law(trajectory.format))
+        if trajectory.format:
+            self._tally(ledger, given)
+        for line in lines(ledger, given.path, stored.document, stored.first_line):
             self.write(line)
 
-
-def lines(ledger: Ledger, path: str, document: bytes = b"") -> Iterator[Line]:
-    """A line for every call of a trajectory, in order. `document` is the text it was read from, where it has lines of its own."""
-    spots = [spot for pair in ledger.pairs for spot in (pair.call.place, *(answer.result.place for answer in pair.answers))]
-    known = places.lines_of(document, {spot.path for spot in spots}) if document and spots else {}
-    return (_line(pair, ledger.trajectory, path, known) for pair in ledger.pairs)
+    def _prove(self) -> None:
+        """Every record is read in full: the healthy ones have lines too."""
 
 
-def _line(pair: Pair, trajectory: Trajectory, path: str, known: dict[tuple[Key, ...], int]) -> Line:
+def lines(ledger: Ledger, path: str, document: bytes = b"", first_line: int = 1) -> Iterator[Line]:
+    """A line for every call of a trajectory, in order. `document` is the text it was read from, where lines are counted in it."""
+    line = _Lines(ledger, document, first_line)
+    return (_line(pair, ledger.trajectory, path, line) for pair in ledger.pairs)
+
+
+class _Lines:
+    """The lines of the calls and results of a ledger."""
+
+    def __init__(self, ledger: Ledger, document: bytes, first_line: int) -> None:
+        spots = (spot.path for pair in ledger.pairs for spot in (pair.call.place, *(answer.result.place for answer in pair.answers)))
+        self.known = places.lines_of(document, set(spots)) if document else {}
+        self.before = first_line - 1
+
+    def place(self, place: Place) -> Line:
+        """A place as it is written."""
+        within = self.known.get(place.path)
+        return {"line": self.before + within if within is not None else place.record or None, "pointer": place.pointer}
+
+
+def _line(pair: Pair, trajectory: Trajectory, path: str, lines: _Lines) -> Line:
     call = pair.call
     return {
         "schema": SCHEMA,
@@ -60,12 +81,12 @@ def _line(pair: Pair, trajectory: Trajectory, path: str, known: dict[tuple[Key, 
         "state": pair.state,
         "reason": (pair.why or None) if pair.state != "paired" else None,
         "link": pair.answers[0].link if pair.answers else None,
-        "place": _place(call.place, known),
-        "results": [_result(answer, known) for answer in pair.answers],
+        "place": lines.place(call.place),
+        "results": [_result(answer, lines) for answer in pair.answers],
     }
 
 
-def _result(answer: Answer, known: dict[tuple[Key, ...], int]) -> Line:
+def _result(answer: Answer, lines: _Lines) -> Line:
     return {
         "turn": answer.turn.number,
         "result_id": answer.result.ref,
@@ -73,12 +94,8 @@ def _result(answer: Answer, known: dict[tuple[Key, ...], int]) -> Line:
         "state": answer.state,
         "outcome": answer.result.flag,
         "bytes": size(answer.result.body),
-        "place": _place(answer.result.place, known),
+        "place": lines.place(answer.result.place),
     }
-
-
-def _place(place: Place, known: dict[tuple[Key, ...], int]) -> Line:
-    return {"line": place.record or known.get(place.path), "pointer": place.pointer}
 
 
 def _arguments(call: Call) -> int:

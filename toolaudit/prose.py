@@ -22,7 +22,7 @@ EDGE = 1024
 """How many characters of each end of a text are put to the first test."""
 
 _AHEAD = 2000
-_NAME = r"[A-Za-z_][\w.:/-]{0,127}"
+_NAME = r"[A-Za-z_](?:[\w.:/-]{0,126}\w)?"
 _QUOTE = "[`\"'*]{0,2}"
 
 
@@ -82,10 +82,12 @@ _CALLS = (
     _notation("tool_use: …", "words", r"tool_(?:use|call)s?\s{0,2}:\s{0,3}QUOTENAMEQUOTE\s{0,2}[({]"),
 )
 _HEADS = frozenset({"[Tool call: …]", "Calling tool …"})
-_PAYLOAD = re.compile(rf"{_QUOTE}\s?(?:\([\w:.-]{{1,80}}\))?\s?\]?[:,\s]{{0,4}}(?:with\s)?(?:the\s)?{_ARGS}[{{(\[]")
+_PAYLOAD = re.compile(rf"{_QUOTE}\s?(?:\([\w:.-]{{1,80}}\))?\s?\]?(?!\()[:,\s]{{0,4}}(?:with\s)?(?:the\s)?{_ARGS}\(?\s?[{{\[]")
+_IN_BRACKETS = re.compile(rf"{_QUOTE}\s?\(")
 _ALONE = re.compile(rf"{_QUOTE}\][ \t]*(?:\n|\Z)")
 _JSON_CALL = re.compile(
-    r'\{\s{0,20}(?:"type"\s{0,3}:\s{0,3}"function"\s{0,3},\s{0,20})?"name"\s{0,3}:\s{0,3}"(' + _NAME + r')"\s{0,3},\s{0,20}"(?:arguments|parameters)"\s{0,3}:'
+    r'\{\s{0,20}(?:"type"\s{0,3}:\s{0,3}"function"\s{0,3},\s{0,20})?'
+    rf'"name"\s{{0,3}}:\s{{0,3}}"({_NAME})"\s{{0,3}},\s{{0,20}}"(?:arguments|parameters)"\s{{0,3}}:'
 )
 
 _RESULT_WORDS = r"(?:(?:[Tt]ool|TOOL|[Ff]unction)[ _](?:[Cc]all )?(?:[Rr]esult|[Oo]utput|[Rr]esponse|RESULT|OUTPUT)s?)"
@@ -94,11 +96,11 @@ _RESULTS = (
     _notation("<tool_response>", "token", r"<(?:\w{1,20}:)?(?P<tag>(?:tool|function)_(?:response|result|output)s?)>\s{0,4}[^\s]"),
     _notation("[… for '…'] Result:", "token", r"\[NAME for '[^'\n]{0,400}'\] Result:\s{0,4}[^\s]"),
     _notation("[Result of …]", "bracket", rf"\[(?:{_OF}|{_RESULT_WORDS}(?: (?:of|from|for)\b)?(?:\s?:)?) (?:tool |function )?QUOTENAME"),
-    _notation("[Tool result]", "bracket", rf"\[{_RESULT_WORDS}\]\s?:?\s{{0,4}}[^\s]"),
-    _notation("[… result]", "words", r"\[NAME (?:[Rr]esult|[Oo]utput)\]\s?:?\s{0,4}[^\s]"),
+    _notation("[Tool result]", "bracket", rf"\[{_RESULT_WORDS}\](?!\()\s?:?\s{{0,4}}[^\s]"),
+    _notation("[… result]", "words", r"\[NAME (?:[Rr]esult|[Oo]utput)\](?!\()\s?:?\s{0,4}[^\s]"),
     _notation("Tool result for …", "words", rf"{_RESULT_WORDS} (?:(?:of|from|for) )?\(?(?:tool |function )?QUOTENAME"),
     _notation("Result of …", "words", rf"{_OF} (?:the )?(?:tool |function )?(?:call )?QUOTENAME"),
-    _notation("Tool … returned", "words", r"(?:Tool|Function|The tool|The function) QUOTENAMEQUOTE(?:\([^\n()]{0,200}\))? returned\s{0,2}:"),
+    _notation("Tool … returned", "words", r"(?:The )?(?:[Tt]ool|[Ff]unction) QUOTENAMEQUOTE(?:\([^\n()]{0,200}\))? returned\s{0,2}:"),
     _notation("Return of …", "words", r"## Return of NAME"),
 )
 _OBSERVED = _notation("Observation: …", "words", r"Observation\s{0,2}:\s{0,4}[^\s]")
@@ -106,7 +108,7 @@ _VALUE = re.compile(rf"{_QUOTE}(?:\s?\([^\n()]{{0,120}}\))?\)?\]?{_QUOTE}\s?(?:(
 _VALUED = frozenset({"[Result of …]", "Tool result for …", "Result of …", "Return of …"})
 
 _NAMED = re.compile(
-    rf"""["'](?:name|tool_name|tool)["']\s{{0,3}}:\s{{0,3}}["']({_NAME})["']|<function=({_NAME})>|<(?:\w{{1,20}}:)?invoke name="({_NAME})\""""
+    rf"""["'](?:name|tool_name|tool)["']\s{{0,3}}:\s{{0,3}}["']({_NAME})["']|<function=({_NAME})>|invoke name="({_NAME})\""""
     rf"""|functions\.({_NAME})|tool▁sep｜>({_NAME})|<(?:tool_)?name>({_NAME})<|python_tag\|>({_NAME})\("""
 )
 _EXAMPLE = re.compile(r"\b(?:example|format|syntax|notation|looks? like|template|for instance|e\.g\.|such as)\b", re.IGNORECASE)
@@ -115,43 +117,54 @@ _EXAMPLE = re.compile(r"\b(?:example|format|syntax|notation|looks? like|template
 
 _SQUARE_CALL = re.compile(r"\[(?:[Tt]ool|TOOL|Used |Call|Using|Invok|[Aa]ssistant |[Ff]unction)")
 _ANGLE_CALL = re.compile(r"<(?:[|｜]|tool|function|invoke|\w{1,20}:(?:tool|function|invoke))")
-_SQUARE_RESULT = re.compile(r"\[(?:[Tt]ool|TOOL|Result|Output|Response|[Ff]unction|\w{1,80} (?:for '|[Rr]esult\]|[Oo]utput\]))")
-_ANGLE_RESULT = re.compile(r"<(?:\w{1,20}:)?(?:tool|function)_(?:re|out)")
+_PLAIN_CALL = re.compile(
+    r"^ {0,3}(?:Call|Us|Invok)(?:ed|ing) (?:the )?(?:tool|function)|^ {0,3}tool_(?:use|call)|to=functions\.", re.MULTILINE
+)
 
 
 def _ends(text: str, deep: bool) -> str:
     return text if deep or len(text) <= 2 * EDGE else f"{text[:EDGE]}\n{text[-EDGE:]}"
 
 
-def _may_hold_call(text: str) -> bool:
+def may_hold_call(text: str) -> bool:
+    """Whether any notation of a call may stand in `text`: each has one of these pieces, and most texts are through after two or three."""
+    if (
+        "ool" in text
+        or "unction" in text
+        or ("<" in text and ("invoke name" in text or "<|" in text or "<｜" in text))
+        or ("[" in text and ("[Call" in text or "[Invok" in text or "TOOL" in text))
+    ):
+        return _has_call_mark(text)
+    return "default_api." in text or (":" in text and "Action Input" in text) or _opens_json_call(text)
+
+
+def _has_call_mark(text: str) -> bool:
     return (
-        ("<" in text and _ANGLE_CALL.search(text) is not None)
-        or ("[" in text and _SQUARE_CALL.search(text) is not None)
+        _ANGLE_CALL.search(text) is not None
+        or _SQUARE_CALL.search(text) is not None
         or "default_api." in text
         or "Action Input" in text
-        or "to=functions." in text
-        or "tool_use" in text
-        or "tool_call" in text
-        or ("ing " in text and ("ing tool" in text or "ing the tool" in text or "ing function" in text))
-        or "Used tool" in text
-        or "Called tool" in text
-        or (text[:1] == "{" and '"name"' in text)
+        or _PLAIN_CALL.search(text) is not None
+        or _opens_json_call(text)
     )
 
 
-def _may_hold_result(text: str) -> bool:
-    return (
-        ("<" in text and _ANGLE_RESULT.search(text) is not None)
-        or ("[" in text and _SQUARE_RESULT.search(text) is not None)
-        or "Observation" in text
-        or "result " in text
-        or "Result" in text
-        or "Output " in text
-        or "output " in text
-        or "Response " in text
-        or "returned" in text
-        or "Return of" in text
-    )
+def _opens_json_call(text: str) -> bool:
+    return text[:1] in ("{", " ", "\n") and '"name"' in text
+
+
+_RESULT_MARK = re.compile(
+    r"^ {0,3}(?:<(?:\w{1,20}:)?(?:tool|function)_(?:re|out)"
+    r"|\[(?:Result|Output|Response|[Tt]ool|TOOL|[Ff]unction|[\w.:/-]{1,128} (?:for '|[Rr]esult\]|[Oo]utput\]))"
+    r"|(?:The )?(?:[Tt]ool|TOOL|[Ff]unction)[ _]|(?:Results?|Output|Response) (?:of|from|for) |Observation|## Return)",
+    re.MULTILINE,
+)
+
+
+def may_hold_result(text: str) -> bool:
+    """Whether any notation of a result may stand in `text`: one of its words is there, and one begins a line."""
+    said = "esult" in text or "utput" in text or "esponse" in text or "eturn" in text or "Observation" in text or "TOOL" in text
+    return said and _RESULT_MARK.search(text) is not None
 
 
 # ---------------------------------------------------------------------------------------------------------------- what is said
@@ -159,7 +172,7 @@ def _may_hold_result(text: str) -> bool:
 
 def call_in_prose(text: str, known: Collection[str], *, deep: bool = False) -> Trace | None:
     """The first call that is written out in `text`; `known` are the tools that the transcript declares or calls elsewhere."""
-    if not _may_hold_call(_ends(text, deep)):
+    if not may_hold_call(_ends(text, deep)):
         return None
     said = _said(text)
     for notation, match in _matches(_CALLS, said):
@@ -176,11 +189,13 @@ def result_in_prose(
     text: str, known_tools: Collection[str], known_ids: Collection[str], *, after_call: bool = False, deep: bool = False
 ) -> Trace | None:
     """The first result that is written out in `text`; `after_call`: the turn before holds a call, in prose or of a known tool."""
-    if not _may_hold_result(_ends(text, deep)):
+    if not may_hold_result(_ends(text, deep)):
         return None
     said = _said(text)
     for notation, match in _matches((*_RESULTS, _OBSERVED) if after_call else _RESULTS, said):
         if notation.shown in _VALUED and not _VALUE.match(said, match.end()):
+            continue
+        if notation.shown == "<tool_response>" and not _is_tag_in_use(said, match):
             continue
         trace = _result_trace(notation, said, match, known_tools, known_ids)
         if trace is not None:
@@ -188,9 +203,7 @@ def result_in_prose(
     return None
 
 
-def _result_trace(
-    notation: Notation, said: str, match: re.Match[str], tools: Collection[str], ids: Collection[str]
-) -> Trace | None:
+def _result_trace(notation: Notation, said: str, match: re.Match[str], tools: Collection[str], ids: Collection[str]) -> Trace | None:
     name = _name(said, match)
     key = _id(said, match, ids)
     tool = name if _is_known(name, tools) else None
@@ -203,23 +216,29 @@ def _result_trace(
     return None if trace is None else Trace(trace.notation, trace.name, key, trace.confidence, trace.known, opens)
 
 
-_VOICES = ("Human:", "User:", "\n\nHuman:", "\n\nUser:")
 _IMITATION = re.compile(
-    r"(?:\*\*|#{1,4} )?(?:(?:Tool |Function )?(?:Result|Output|Response)s?|Observation|Returned)(?:\*\*)?\s{0,2}:(?:\*\*)?\s{0,4}[^\s]"
-    r"|\[(?:Tool|Function) (?:result|output|response)\b",
-    re.IGNORECASE,
+    r"(?:\*\*|#{1,4} )?(?:(?:[Tt]ool |[Ff]unction )?(?:[Rr]esult|[Oo]utput|[Rr]esponse)s?|[Oo]bservation|Returned)(?:\*\*)?"
+    r"\s{0,2}:(?:\*\*)?\s{0,4}[^\s]"
 )
+_IMITATED_BRACKET = re.compile(r"\[(?:[Tt]ool|[Ff]unction) (?:[Rr]esult|[Oo]utput|[Rr]esponse)\b")
 _IMITATED_TAG = re.compile(r"^ {0,3}</?(?:\w{1,20}:)?(?:tool|function)_(?:response|result|output)s?>", re.MULTILINE)
-_CONSOLE = re.compile(r"\b[0-9a-f]{6,40}\.\.\.?[0-9a-f]{6,40} +\S{1,200} -> \S|^(?:exit (?:code|status)|Process exited with)\b.{0,20}\d", re.MULTILINE)
+_CONSOLE = re.compile(
+    r"\b[0-9a-f]{6,40}\.\.\.?[0-9a-f]{6,40} {1,9}\S{1,200} -> \S|^(?:exit (?:code|status)|Process exited with)\b.{0,20}\d", re.MULTILINE
+)
 
 
 def imitates_result(text: str) -> str:
-    """What a text that stands after an open call pretends to be: `a result`, `output of a program`, `the user`; empty for honest text."""
+    """What a text behind an open call pretends to be: `a result`, `the output of a program`, `the user`; empty for honest text."""
     head = text[:EDGE]
-    bare = head.lstrip()
-    if bare.startswith(("Human:", "User:")) or "\n\nHuman:" in head or "\n\nUser:" in head:
-        return "the user"
-    if _IMITATION.match(bare) or ("<" in head and _IMITATED_TAG.search(_said(head))):
+    if ":" in head:
+        bare = head.lstrip()
+        if bare.startswith(("Human:", "User:")) or "\n\nHuman:" in head or "\n\nUser:" in head:
+            return "the user"
+        if ":" in bare[:40] and _IMITATION.match(bare):
+            return "a result"
+    if ("_re" in head or "_out" in head) and _IMITATED_TAG.search(_said(head)):
+        return "a result"
+    if "[" in head and _IMITATED_BRACKET.match(head.lstrip()):
         return "a result"
     if (".." in head or "xit" in head) and _CONSOLE.search(_said(head)):
         return "the output of a program"
@@ -246,8 +265,10 @@ def _trace(notation: Notation, name: str | None, known: bool, *, opens: bool) ->
 
 
 def _has_payload(said: str, end: int, known: Collection[str], name: str) -> bool:
-    """Arguments follow; or nothing does, where a tool that is known stands alone in its brackets."""
-    return _PAYLOAD.match(said, end) is not None or (_is_known(name, known) and _ALONE.match(said, end) is not None)
+    """Arguments follow: JSON, or whatever a known tool has in brackets, which may be nothing."""
+    if _PAYLOAD.match(said, end) is not None:
+        return True
+    return _is_known(name, known) and (_IN_BRACKETS.match(said, end) or _ALONE.match(said, end)) is not None
 
 
 def _json_call(said: str, known: Collection[str]) -> Trace | None:
@@ -257,6 +278,11 @@ def _json_call(said: str, known: Collection[str]) -> Trace | None:
     if match is None or not bare.endswith(("}", "]")) or not _is_known(match[1], known):
         return None
     return Trace("JSON", match[1], None, "medium", known=True, opens=True)
+
+
+def _is_tag_in_use(said: str, match: re.Match[str]) -> bool:
+    """The tag is closed again, or its payload begins on the next line; one that is merely named does neither."""
+    return f"{match['tag']}>" in said[match.end() :] or "\n" in match[0]
 
 
 def _name(said: str, match: re.Match[str]) -> str | None:
@@ -296,7 +322,7 @@ def _is_explained(said: str, end: int) -> bool:
     rest = said[end - 1 : newline if newline >= 0 else len(said)]
     opened, closed = (max(rest.rfind(bracket) for bracket in brackets) for brackets in ("{[(<", "}])>"))
     after = rest[closed + 1 :].strip() if closed > opened else ""
-    return after[:1].isalpha() and " " in after and not rest[: closed + 1].endswith(("]", "Result:")) or rest.startswith("> is ")
+    return after[:1].isalpha() and " " in after and rest[closed] != "]"
 
 
 def _said(text: str) -> str:

@@ -109,9 +109,11 @@ class Reading:
         number = record.number if record else 0
         found = [one for root, place in self._roots(number, value) for one in look(root, place, self.only)]
         self.understood += bool(found)
+        several = sum(isinstance(one, Loose) for one in found) > 1  # a list of wrapped messages is a conversation of its own
         for one in found:
             if isinstance(one, Loose):
-                self.loose.setdefault(one.message.key, []).append(one)
+                key = f"\0{number}" if several and one.message.key is None else one.message.key
+                self.loose.setdefault(key, []).append(one)
             elif isinstance(one, Found) and number and self._may_be_loose(one):
                 self.held.append((one, record))
             else:

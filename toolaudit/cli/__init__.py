@@ -36,7 +36,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _code(arguments: list[str]) -> int:
-    from toolaudit.cli._faults import UserFault, explain, hush
+    from toolaudit.cli._faults import explain, hush
+    from toolaudit.errors import ToolauditError
 
     try:
         code = _work(arguments)()
@@ -45,7 +46,7 @@ def _code(arguments: list[str]) -> int:
     except BrokenPipeError:
         hush()
         return 0
-    except UserFault as error:
+    except ToolauditError as error:
         return explain(error)
     return code
 

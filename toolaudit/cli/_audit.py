@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -12,7 +13,7 @@ from toolaudit.cli import INCOMPLETE, INTERRUPTED
 from toolaudit.cli._choices import chosen, pointer, size, split
 from toolaudit.cli._faults import hush, say
 from toolaudit.cli._given import Given
-from toolaudit.cli._terminal import opened, stdout, style
+from toolaudit.cli._terminal import opened, style
 from toolaudit.engine import Audit, Options
 from toolaudit.errors import InputError, UsageError
 from toolaudit.model import Severity
@@ -98,13 +99,13 @@ def warn(inputs: list[Input]) -> None:
             say(f"warning: {given.path}: {given.reason}")
 
 
-def spare_inputs(report: Report, output: str | None) -> None:
-    """Raise UsageError where the report would overwrite what it is about."""
+def spare(paths: Iterable[str], output: str | None) -> None:
+    """Raise UsageError where the output would overwrite one of the `paths` that it is made from."""
     if output is None or not Path(output).exists():
         return
-    for given in report.inputs:
-        if given.status != "skipped" and Path(given.path).exists() and Path(given.path).samefile(output):
-            raise UsageError(f"{output}: it is one of the files that were checked, and is not overwritten", "give -o another name")
+    for path in paths:
+        if Path(path).exists() and Path(path).samefile(output):
+            raise UsageError(f"{output}: it is one of the files that are checked, and is not overwritten", "give -o another name")
 
 
 def _completed(run: Audit, given: Given) -> bool:
@@ -118,7 +119,7 @@ def _completed(run: Audit, given: Given) -> bool:
 
 def _write(report: Report, kind: type[outputs.Output], given: Given) -> None:
     """Write the report. A reader that has seen enough is no fault."""
-    spare_inputs(report, given.output)
+    spare((one.path for one in report.inputs if one.status != "skipped"), given.output)
     try:
         with opened(given.output) as stream:
             made = kind(stream, style(stream, color=given.color, quiet=given.quiet, verbose=given.verbose))
@@ -148,9 +149,6 @@ def _tools(path: str) -> tuple[Tool, ...]:
 
 def _stdin() -> BinaryIO:
     try:
-        return open(0, "rb", buffering=1 << 20, closefd=False)  # noqa: PTH123 - a descriptor has no path
+        return open(0, "rb", buffering=1 << 20, closefd=False)
     except OSError as error:
         raise InputError("standard input is closed", "name a file, or pipe something in") from error
-
-
-__all__ = ["audit", "complain", "options", "read", "spare_inputs", "stdout", "verdict", "warn"]

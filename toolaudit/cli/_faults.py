@@ -6,7 +6,7 @@ import os
 import sys
 
 from toolaudit.cli import FAULT, INCOMPLETE
-from toolaudit.errors import ToolauditError as UserFault
+from toolaudit.errors import ToolauditError
 from toolaudit.text import clip, safe
 
 
@@ -22,7 +22,7 @@ def say(text: str) -> None:
         pass
 
 
-def explain(error: UserFault) -> int:
+def explain(error: ToolauditError) -> int:
     """Say what the user can mend, and how."""
     say(f"error: {error}")
     if error.hint:

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, TypeAlias
 
 import typer
+from typer.models import OptionInfo
 
 
-def _formats() -> list[str]:
+def format_names() -> list[str]:
     from toolaudit import formats
 
     return list(formats.names())
 
 
-def _targets() -> list[str]:
+def target_names() -> list[str]:
     from toolaudit import targets
 
     return list(targets.names())
 
 
-Target: TypeAlias = Annotated[
-    str | None, typer.Option("--target", metavar="NAME", help="Judge by this receiver's law; see `toolaudit targets`.", autocompletion=_targets)
-]
+def _names(flag: str, text: str, names: Callable[[], list[str]]) -> OptionInfo:
+    found: OptionInfo = typer.Option(flag, metavar="NAME", help=text, autocompletion=names)
+    return found
+
+
+Target: TypeAlias = Annotated[str | None, _names("--target", "Judge by this receiver's law; see `toolaudit targets`.", target_names)]
 Sent: TypeAlias = Annotated[bool, typer.Option("--sent", help="The transcripts were sent as they stand: an unanswered end is missing.")]
-InputFormat: TypeAlias = Annotated[
-    str | None, typer.Option("--input-format", metavar="NAME", help="Read as this format; see `toolaudit formats`.", autocompletion=_formats)
-]
+InputFormat: TypeAlias = Annotated[str | None, _names("--input-format", "Read as this format; see `toolaudit formats`.", format_names)]
 At: TypeAlias = Annotated[
     list[str] | None, typer.Option("--at", metavar="POINTER", help="JSON pointer to the transcript in each record (repeatable).")
 ]
-Quiet: TypeAlias = Annotated[int, typer.Option("-q", "--quiet", count=True, help="Only the closing line; -qq: nothing.")]
+Quiet: TypeAlias = Annotated[
+    int, typer.Option("-q", "--quiet", count=True, show_default=False, help="Only the closing line and errors; -qq: only errors.")
+]
 Verbose: TypeAlias = Annotated[
-    int, typer.Option("-v", "--verbose", count=True, help="Say what became of each file; -vv: tracebacks of faults, too.")
+    int,
+    typer.Option("-v", "--verbose", count=True, show_default=False, help="Say what became of each file; -vv: tracebacks of faults, too."),
 ]
 StdinFilename: TypeAlias = Annotated[str, typer.Option("--stdin-filename", metavar="NAME", help="What to call standard input.")]
 OutputFile: TypeAlias = Annotated[
@@ -41,3 +47,6 @@ RecordSize: TypeAlias = Annotated[
     str, typer.Option("--max-record-size", metavar="SIZE", help="Longest record that is read, in bytes or as 64K, 512M, 2G.")
 ]
 Color: TypeAlias = Annotated[str, typer.Option("--color", metavar="WHEN", help="Use colour: auto, always or never.")]
+Paths: TypeAlias = Annotated[
+    list[str] | None, typer.Argument(metavar="PATH...", help="Files, folders, patterns, or `-` for standard input.", show_default=False)
+]

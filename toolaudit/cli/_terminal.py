@@ -29,7 +29,10 @@ def style(stream: TextIO, *, color: str = "auto", quiet: int = 0, verbose: int =
 
 
 def colored(stream: TextIO, flag: str, environ: Mapping[str, str]) -> bool:
-    """Whether to use colour; the one place that decides it: the flag, then NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then a terminal."""
+    """Whether to use colour. This is decided here and nowhere else.
+
+    The flag comes first, then NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then whether it is a terminal.
+    """
     if flag != "auto":
         return flag == "always"
     if environ.get("NO_COLOR"):

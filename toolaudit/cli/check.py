@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from toolaudit.cli import Work
-from toolaudit.cli._options import At, Color, InputFormat, OutputFile, Quiet, RecordSize, Sent, StdinFilename, Target, Verbose
+from toolaudit.cli._options import At, Color, InputFormat, OutputFile, Paths, Quiet, RecordSize, Sent, StdinFilename, Target, Verbose
 
 
 def _outputs() -> list[str]:
@@ -27,12 +27,12 @@ def _listing(flag: str, text: str) -> typer.models.OptionInfo:
     return found
 
 
-def check(  # noqa: D417
-    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH...", help="Files, folders, patterns, or `-`.", show_default=False)] = None,
+def check(
+    paths: Paths = None,
     select: Annotated[list[str] | None, _listing("--select", "Run only these rules or categories (comma list, repeatable).")] = None,
     extend_select: Annotated[list[str] | None, _listing("--extend-select", "Run these as well (comma list, repeatable).")] = None,
     ignore: Annotated[list[str] | None, _listing("--ignore", "Do not run these (comma list, repeatable).")] = None,
-    fail_on: Annotated[str, typer.Option(metavar="SEVERITY", help="Least severity that exits 1: error, warning, note or never.")] = "warning",
+    fail_on: Annotated[str, typer.Option(metavar="SEVERITY", help="Least severity to exit 1: error, warning, note or never.")] = "warning",
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 in spite of findings (never of an incomplete audit).")] = False,
     target: Target = None,
     sent: Sent = False,
@@ -43,7 +43,7 @@ def check(  # noqa: D417
     at: At = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 2 for skipped and partly read files, too.")] = False,
     show_content: Annotated[bool, typer.Option("--show-content", help="Show short previews of the content in drawings.")] = False,
-    check_shape: Annotated[bool, typer.Option("--check-shape", help="Check every field against the published shape of its format.")] = False,
+    check_shape: Annotated[bool, typer.Option("--check-shape", help="Check every field against its format's published shape.")] = False,
     color: Color = "auto",
     quiet: Quiet = 0,
     verbose: Verbose = 0,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from toolaudit.cli import Work
-from toolaudit.cli._options import At, InputFormat, OutputFile, Quiet, RecordSize, Sent, StdinFilename, Target, Verbose
+from toolaudit.cli._options import At, InputFormat, OutputFile, Paths, Quiet, RecordSize, Sent, StdinFilename, Target, Verbose
 
 if TYPE_CHECKING:
     from toolaudit.cli._given import Given
 
 
 def pairs(
-    paths: Annotated[list[str] | None, typer.Argument(metavar="FILE...", help="Files, folders, patterns, or `-`.", show_default=False)] = None,
+    paths: Paths = None,
     target: Target = None,
     sent: Sent = False,
     input_format: InputFormat = None,
@@ -42,8 +40,7 @@ def _pairs(given: Given) -> int:
     from toolaudit.pairs import Pairs
 
     options = _audit.options(given)
-    if given.output is not None:
-        _audit.spare_paths(given.paths, given.output)
+    _audit.spare(given.paths, given.output)
     with _terminal.opened(given.output) as stream:
         ascii_only = _terminal.style(stream).ascii
         run = Pairs(options, lambda line: stream.write(encoded(line, ascii_only=ascii_only) + "\n"))
@@ -52,4 +49,6 @@ def _pairs(given: Given) -> int:
         except BrokenPipeError:
             _faults.hush()
     _audit.complain(run.report, given)
+    if not (given.verbose or given.quiet):
+        _audit.warn(run.report.inputs)  # there are no findings that say so
     return _audit.verdict(run.report)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from toolaudit.model import JSON, Place, Tool, Turn
+from toolaudit.formats import MEDIUM, Evidence
+from toolaudit.model import JSON, Tool, Turn
 
 SENTINELS = frozenset({"", "null", "None", "none", "undefined", "nil", "NULL"})
 """Strings that stand for an id that is not there."""
@@ -76,6 +77,16 @@ def declared(tools: JSON, schema_key: str) -> list[Tool]:
     return found
 
 
+def strongest(values: list[JSON], recognise: Callable[[JSON], Evidence | None]) -> Evidence | None:
+    """The strongest evidence in a list. An element that is not recognised is borne where others prove what the list is."""
+    found = [recognise(value) for value in values]
+    known = [evidence for evidence in found if evidence is not None]
+    best = max(known, key=lambda evidence: evidence.strength, default=None)
+    if best is None or (len(known) < len(found) and best.strength < MEDIUM):
+        return None
+    return best
+
+
 def session_key(value: dict[str, JSON]) -> str | None:
     """The conversation a record says it belongs to, by the names that logs give it."""
     for key in ("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "threadId", "trace_id", "traceId"):
@@ -92,8 +103,3 @@ def name_of(value: dict[str, JSON]) -> str | None:
         if isinstance(found, (str, int)) and not isinstance(found, bool) and found != "":
             return str(found)
     return None
-
-
-def below(place: Place, *keys: str | int) -> Place:
-    """`place` down `keys`."""
-    return place.down(*keys)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from toolaudit.formats import BARE, DECISIVE, MEDIUM, STRONG, WEAK, CannotExpress, Evidence, Message
-from toolaudit.formats._json import declared, flag_of, has, key_of, mapping, number, sequence, text_of, text_or_none
+from toolaudit.formats._json import declared, flag_of, has, key_of, mapping, number, sequence, strongest, text_of, text_or_none
 from toolaudit.model import JSON, Call, Other, Part, Place, Result, Role, Text, Tool, Trajectory, Turn, Unknown
 
 NAME: Final = "anthropic-messages"
@@ -30,7 +30,7 @@ _TOOLSETS = ("browser_toolset", "computer_toolset", "mcp_toolset")
 def recognise(value: JSON) -> Evidence | None:
     """Evidence that `value` is a request body, a list of messages or a response."""
     if isinstance(value, list):
-        return _in_messages(value)
+        return strongest(value, recognise_message)
     if not isinstance(value, dict):
         return None
     if value.get("type") == "message" and value.get("role") == "assistant" and isinstance(value.get("content"), list):
@@ -44,7 +44,7 @@ def recognise(value: JSON) -> Evidence | None:
 
 
 def _evidence(body: dict[str, JSON], messages: list[JSON]) -> Iterator[Evidence]:
-    if found := _in_messages(messages):
+    if found := strongest(messages, recognise_message):
         yield found
     if any(has(mapping(tool), "input_schema") for tool in sequence(body.get("tools"))):
         yield Evidence(MEDIUM, "tools with `input_schema`")
@@ -61,18 +61,6 @@ def _as_response(value: dict[str, JSON]) -> Evidence | None:
     if "stop_reason" in value or "input_tokens" in mapping(value.get("usage")) or kinds & {*_CALLS, *_THINKING}:
         return Evidence(DECISIVE, "a response with `stop_reason`")
     return None
-
-
-def _in_messages(messages: list[JSON]) -> Evidence | None:
-    """What the messages themselves prove; any other kind of list proves nothing."""
-    best: Evidence | None = None
-    for message in messages:
-        found = recognise_message(message)
-        if found is None:
-            return None
-        if best is None or found.strength > best.strength:
-            best = found
-    return best
 
 
 def recognise_message(value: JSON) -> Evidence | None:

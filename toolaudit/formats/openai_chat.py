@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from toolaudit.formats import BARE, DECISIVE, MEDIUM, STRONG, WEAK, CannotExpress, Evidence, Message
-from toolaudit.formats._json import flag_of, has, key_of, mapping, number, sequence, text_of, text_or_none
+from toolaudit.formats._json import flag_of, has, key_of, mapping, number, sequence, strongest, text_of, text_or_none
 from toolaudit.model import JSON, ArgsForm, Call, Other, Part, Place, Result, Role, Text, Tool, Trajectory, Turn, Unknown
 
 NAME: Final = "openai-chat"
@@ -36,7 +36,7 @@ _PAIRS = ("preferred_output", "non_preferred_output")
 def recognise(value: JSON) -> Evidence | None:
     """Evidence that `value` is a request body, a list of messages, a completion or a fine-tuning line."""
     if isinstance(value, list):
-        return _in_messages(value)
+        return strongest(value, recognise_message)
     if not isinstance(value, dict):
         return None
     if value.get("object") == "chat.completion" or _is_completion(value):
@@ -66,7 +66,7 @@ def _is_completion(value: dict[str, JSON]) -> bool:
 
 
 def _evidence(body: dict[str, JSON], messages: list[JSON]) -> Iterator[Evidence]:
-    if found := _in_messages(messages):
+    if found := strongest(messages, recognise_message):
         yield found
     if any(
         mapping(tool).get("type") == "function" and isinstance(mapping(tool).get("function"), dict) for tool in sequence(body.get("tools"))
@@ -76,17 +76,6 @@ def _evidence(body: dict[str, JSON], messages: list[JSON]) -> Iterator[Evidence]
         yield Evidence(MEDIUM, "fields of a Chat request")
     if isinstance(body.get("model"), str) and "claude" not in body["model"] and messages:
         yield Evidence(WEAK, "a model name")
-
-
-def _in_messages(messages: list[JSON]) -> Evidence | None:
-    best: Evidence | None = None
-    for message in messages:
-        found = recognise_message(message)
-        if found is None:
-            return None
-        if best is None or found.strength > best.strength:
-            best = found
-    return best
 
 
 def recognise_message(value: JSON) -> Evidence | None:

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from toolaudit.formats import BARE, DECISIVE, MEDIUM, STRONG, WEAK, CannotExpress, Evidence, Message
-from toolaudit.formats._json import flag_of, has, key_of, mapping, number, sequence, text_of, text_or_none
+from toolaudit.formats._json import flag_of, has, key_of, mapping, number, sequence, strongest, text_of, text_or_none
 from toolaudit.model import (
     JSON,
     ArgsForm,
@@ -100,7 +100,7 @@ _REQUEST = (
 def recognise(value: JSON) -> Evidence | None:
     """Evidence that `value` is a request body, an item list, a response, a page or a compacted window."""
     if isinstance(value, list):
-        return _in_items(value)
+        return strongest(value, recognise_message)
     if not isinstance(value, dict):
         return None
     if value.get("object") in ("response", "response.compaction"):
@@ -115,12 +115,12 @@ def recognise(value: JSON) -> Evidence | None:
 
 
 def _page(data: list[JSON]) -> Evidence | None:
-    found = _in_items(data)
+    found = strongest(data, recognise_message)
     return found if found is not None and found.strength > BARE else None
 
 
 def _body(body: dict[str, JSON], items: list[JSON]) -> Evidence | None:
-    found = _in_items(items) if items else None
+    found = strongest(items, recognise_message) if items else None
     if items and found is None:
         return None
     if has(body, *_REQUEST) or any(_is_flat(tool) for tool in sequence(body.get("tools"))):
@@ -132,7 +132,7 @@ def _body(body: dict[str, JSON], items: list[JSON]) -> Evidence | None:
 
 def _prompt(body: dict[str, JSON]) -> Evidence | None:
     """`input` as plain text: other APIs have that too, so something else must speak for this one."""
-    if isinstance(body.get("output"), list) and _in_items(body["output"]):
+    if isinstance(body.get("output"), list) and strongest(body["output"], recognise_message):
         return Evidence(STRONG, "`input` with `output` items")
     if has(body, "model") and has(body, *_REQUEST, "tools"):
         return Evidence(MEDIUM, "fields of a Responses request")
@@ -142,17 +142,6 @@ def _prompt(body: dict[str, JSON]) -> Evidence | None:
 def _is_flat(tool: JSON) -> bool:
     value = mapping(tool)
     return value.get("type") == "function" and isinstance(value.get("name"), str) and "function" not in value
-
-
-def _in_items(items: list[JSON]) -> Evidence | None:
-    best: Evidence | None = None
-    for item in items:
-        found = recognise_message(item)
-        if found is None:
-            return None
-        if best is None or found.strength > best.strength:
-            best = found
-    return best
 
 
 def recognise_message(value: JSON) -> Evidence | None:

@@ -1,0 +1,425 @@
+"""The proof of health: most records hold nothing to report, and it can be shown without building a model of them.
+
+`prove` decodes only the fields that a rule could object to and walks the conversation once. It knows the ordinary shapes of three
+formats and nothing else: whatever is missing, unusual, broken or merely unknown makes it answer None, and the record goes the long
+way, where the rules decide. So it can be wrong in one direction only, and a test holds the two ways against each other: what is proved
+here has no finding there, and the same counts.
+
+Order of a turn is what makes the proof short: the set of ids asked for must be the set of ids answered before anything else is said.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+import orjson
+from msgspec import Raw, Struct
+
+from toolaudit import prose, traces
+from toolaudit.formats._json import SENTINELS
+from toolaudit.reading import Healthy
+from toolaudit.schemata import Check, checks_of
+from toolaudit.verbs import changes_state
+
+_NOTHING = Raw(b"")
+_ENDS = frozenset({"stop", "length", "content_filter", "end_turn", "max_tokens", "stop_sequence", "refusal", "completed"})
+_ASKS = frozenset({"tool_calls", "tool_use"})
+
+
+class _Part(Struct, gc=False):
+    type: str | None = None
+    text: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: Raw = _NOTHING
+    tool_use_id: str | None = None
+    content: str | list[_Part] | None = None
+    is_error: bool | None = None
+    caller: Any = None
+    toolset_name: Any = None
+
+
+class _Function(Struct, gc=False):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _ToolCall(Struct, gc=False):
+    id: str | None = None
+    type: str | None = None
+    function: _Function | None = None
+    custom: Any = None
+    call_id: Any = None
+    tool_call_id: Any = None
+
+
+class _Message(Struct, gc=False):
+    """A message of either Messages or Chat, or an item of Responses."""
+
+    role: str | None = None
+    type: str | None = None
+    content: str | list[_Part] | None = None
+    tool_calls: list[_ToolCall] | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
+    id: str | None = None
+    call_id: str | None = None
+    arguments: str | None = None
+    output: str | list[_Part] | None = None
+    status: str | None = None
+    finish_reason: str | None = None
+    stop_reason: str | None = None
+    is_error: bool | None = None
+    function_call: Any = None
+    refusal: Any = None
+    parts: Any = None
+    caller: Any = None
+    async_: Any = msgspec.field(default=None, name="async")
+    reasoning_content: Any = None
+    reasoning: Any = None
+    reasoning_details: Any = None
+
+
+class _Body(Struct, gc=False):
+    messages: list[_Message] | None = None
+    input: list[_Message] | None = None
+    tools: Raw = _NOTHING
+    functions: Any = None
+    object: Any = None
+    choices: Any = None
+    data: Any = None
+    thread: Any = None
+    response: Any = None
+    output: Any = None
+    outputs: Any = None
+    completion: Any = None
+    result: Any = None
+    resp: Any = None
+    reply: Any = None
+    answer: Any = None
+    res: Any = None
+    response_body: Any = None
+    incomplete_details: Any = None
+    has_more: Any = None
+
+
+_BESIDE = tuple(name for name in _Body.__struct_fields__ if name not in ("messages", "input", "tools"))
+_decode = msgspec.json.Decoder(_Body).decode
+
+
+def prove(data: bytes) -> Healthy | None:
+    """That the record holds one ordinary conversation in which everything is in order; None when that is not certain."""
+    try:
+        body = _decode(data)
+        if not data.isascii():
+            data.decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    for name in _BESIDE:
+        if getattr(body, name) is not None:
+            return None
+    walk = _Walk(body.tools)
+    try:
+        if body.messages and body.input is None:
+            return walk.messages(body.messages)
+        if body.input and body.messages is None:
+            return walk.items(body.input)
+    except _NotProved:
+        pass
+    return None
+
+
+class _NotProved(Exception):
+    """Something is not of the ordinary kind."""
+
+
+@functools.lru_cache(maxsize=256)
+def _declared(tools: bytes) -> dict[str, Check] | None:
+    """A check of arguments for each declared tool; None when nothing is declared."""
+    return checks_of(orjson.loads(tools)) if tools else None
+
+
+class _Walk:
+    """One conversation being proved."""
+
+    __slots__ = ("asked", "bodies", "called", "changed", "checks", "names", "open")
+
+    def __init__(self, tools: Raw) -> None:
+        self.checks = _declared(bytes(tools))
+        self.open: dict[str, str] = {}  # id -> tool, of the calls that wait for their results
+        self.names: dict[str, str] = {}
+        self.called: list[str] = []
+        self.bodies: list[Any] = []
+        self.changed: set[tuple[str, bytes]] = set()
+        self.asked: set[str] = set()
+
+    # ------------------------------------------------------------------------------------------------ Messages and Chat
+
+    def messages(self, messages: list[_Message]) -> Healthy:
+        """Messages of either format; which one, the first tool traffic says."""
+        form = None
+        spoken = False
+        for message in messages:
+            role = message.role
+            if message.parts is not None or message.function_call is not None or message.caller is not None:
+                raise _NotProved
+            if role == "assistant":
+                if not spoken:
+                    raise _NotProved
+                form = self._assistant(message, form)
+            elif role == "user":
+                spoken = True
+                form = self._user(message, form)
+            elif role == "tool":
+                form = self._tool(message, form)
+            elif role == "system" or (role == "developer" and form != "anthropic-messages"):
+                self._system(message)
+            else:
+                raise _NotProved
+        if self.open or form is None:
+            raise _NotProved
+        return Healthy(form, len(messages), self.called)
+
+    def _assistant(self, message: _Message, form: str | None) -> str | None:
+        if self.open:
+            raise _NotProved
+        self.bodies = []
+        content, before = message.content, len(self.called)
+        if type(content) is str:
+            self._said(content)
+        elif content is not None:
+            form = self._blocks(content, form)
+        if message.tool_calls is not None:
+            if form == "anthropic-messages" or not message.tool_calls:
+                raise _NotProved
+            form = "openai-chat"
+            for call in message.tool_calls:
+                self._chat_call(call)
+        stop = message.finish_reason or message.stop_reason
+        if stop is not None and stop not in (_ASKS if len(self.called) > before else _ENDS):
+            raise _NotProved
+        return form
+
+    def _blocks(self, content: list[_Part], form: str | None) -> str | None:
+        asked = False
+        for part in content:
+            if part.type == "text":
+                if asked:
+                    raise _NotProved  # text after a call may imitate its result
+                self._said(part.text or "")
+            elif part.type == "tool_use":
+                if form == "openai-chat" or part.caller is not None or part.toolset_name is not None:
+                    raise _NotProved
+                asked, form = True, "anthropic-messages"
+                raw = bytes(part.input)
+                if raw[:1] != b"{":
+                    raise _NotProved
+                self._call(part.id, part.name, orjson.loads(raw) if self._reads(part.name) else None)
+            elif part.type not in ("thinking", "redacted_thinking") or part is content[-1]:
+                raise _NotProved
+        return form
+
+    def _chat_call(self, call: _ToolCall) -> None:
+        function = call.function
+        if function is None or not function.arguments or call.type not in ("function", None):
+            raise _NotProved
+        if call.custom is not None or call.call_id is not None or call.tool_call_id is not None or len(call.id or "") > 40:
+            raise _NotProved
+        self._call(call.id, function.name, self._object(function.arguments))
+
+    def _user(self, message: _Message, form: str | None) -> str | None:
+        content = message.content
+        if message.tool_call_id is not None or content is None:
+            raise _NotProved
+        if type(content) is str:
+            if self.open:
+                raise _NotProved
+            self._heard(content)
+            return form
+        done = False
+        for part in content:
+            if part.type == "tool_result":
+                if done or form != "anthropic-messages" or part.toolset_name is not None:
+                    raise _NotProved
+                self._marked(part)
+                self._answer(part.tool_use_id, part.content, None)
+            elif part.type == "text":
+                done = True
+                self._heard(part.text or "")
+            elif part.type in ("image", "image_url", "document"):
+                done = True
+            else:
+                raise _NotProved
+        if self.open:
+            raise _NotProved
+        return form
+
+    def _marked(self, part: _Part) -> None:
+        """An Anthropic result: an error has content, and content that reports one is marked as one."""
+        head = part.content if type(part.content) is str else _first_text(part.content)
+        if (part.is_error and not head) or (not part.is_error and head and traces.failure(head) is not None):
+            raise _NotProved
+
+    def _tool(self, message: _Message, form: str | None) -> str:
+        if form != "openai-chat" or message.content is None or message.is_error is not None or message.tool_calls is not None:
+            raise _NotProved
+        self._answer(message.tool_call_id, message.content, message.name)
+        return form
+
+    def _system(self, message: _Message) -> None:
+        if self.open or message.tool_call_id is not None or message.tool_calls is not None:
+            raise _NotProved
+        if type(message.content) is str:
+            self._heard(message.content)
+        elif message.content is not None:
+            for part in message.content:
+                if part.type != "text":
+                    raise _NotProved
+                self._heard(part.text or "")
+
+    # -------------------------------------------------------------------------------------------------------- Responses
+
+    def items(self, items: list[_Message]) -> Healthy:
+        """Items of Responses: links by `call_id`, an output after its call, and all answered before the user speaks."""
+        previous = ""
+        for item in items:
+            kind = item.type
+            if item.caller is not None or item.async_ is not None or item.parts is not None:
+                raise _NotProved
+            if item.id is not None:
+                self._identify(item)
+            if kind == "function_call":
+                self._item_call(item, previous)
+            elif kind == "function_call_output":
+                self._item_output(item, previous)
+            elif kind == "reasoning":
+                if self.open:
+                    raise _NotProved
+            elif kind in ("message", None):
+                self._item_message(item, previous)
+            else:
+                raise _NotProved
+            previous = kind if kind in ("function_call", "function_call_output", "reasoning") else item.role or ""
+        if self.open or previous == "reasoning" or not self.called:
+            raise _NotProved
+        return Healthy("openai-responses", len(items), self.called)
+
+    def _identify(self, item: _Message) -> None:
+        if item.id in self.asked or item.id == item.call_id or item.type is None:
+            raise _NotProved
+        self.asked.add(item.id or "")
+
+    def _item_call(self, item: _Message, previous: str) -> None:
+        if not item.arguments or item.status not in ("completed", None) or len(item.call_id or "") > 64 or not previous:
+            raise _NotProved
+        if previous != "function_call":
+            if self.open:
+                raise _NotProved
+            self.bodies = []
+        self._call(item.call_id, item.name, self._object(item.arguments))
+
+    def _item_output(self, item: _Message, previous: str) -> None:
+        if previous == "reasoning" or item.status not in ("completed", None) or item.output is None:
+            raise _NotProved
+        self._answer(item.call_id, item.output, item.name)
+
+    def _item_message(self, item: _Message, previous: str) -> None:
+        if self.open or item.tool_calls is not None or item.tool_call_id is not None or item.function_call is not None:
+            raise _NotProved
+        if item.role == "assistant":
+            if not previous:
+                raise _NotProved
+        elif item.role not in ("user", "system", "developer") or previous == "reasoning":
+            raise _NotProved
+        heard = self._said if item.role == "assistant" else self._heard
+        if type(item.content) is str:
+            heard(item.content)
+            return
+        for part in item.content or ():
+            if part.text is None and part.type not in ("input_image", "input_file"):
+                raise _NotProved
+            heard(part.text or "")
+
+    # ----------------------------------------------------------------------------------------------------- what is common
+
+    def _reads(self, name: str | None) -> bool:
+        """The arguments of this tool have to be read: they are checked against a schema, or a repetition would matter."""
+        return self.checks is not None or changes_state(name or "")
+
+    def _object(self, text: str) -> dict[str, Any]:
+        try:
+            value = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            raise _NotProved from None
+        if type(value) is not dict:
+            raise _NotProved
+        return value
+
+    def _call(self, key: str | None, name: str | None, args: dict[str, Any] | None) -> None:
+        if key is None or name is None or key in self.names or key in SENTINELS or not _is_plain(key):
+            raise _NotProved
+        if self.checks is not None:
+            check = self.checks.get(name)
+            if check is None or not check(args):
+                raise _NotProved
+        if changes_state(name):
+            same = (name, orjson.dumps(args, option=orjson.OPT_SORT_KEYS))
+            if same in self.changed:
+                raise _NotProved
+            self.changed.add(same)
+        self.names[key] = self.open[key] = name
+        self.called.append(key)
+
+    def _answer(self, ref: str | None, body: str | list[_Part] | None, name: str | None) -> None:
+        tool = self.open.pop(ref or "", None)
+        if tool is None or (name is not None and name != tool):
+            raise _NotProved
+        for text in _texts(body):
+            if not text:
+                continue
+            if self.open or self.bodies:
+                if text in self.bodies and len(text) >= 16:
+                    raise _NotProved  # two calls of a batch with one payload
+                self.bodies.append(text)
+            self._read(text)
+
+    def _read(self, text: str) -> None:
+        for window in traces.windows(text):
+            if traces.secret(window) is not None or traces.placeholder(window):
+                raise _NotProved
+        kind = traces.failure(text[: traces.WINDOW])
+        if kind is not None and kind != "error":
+            raise _NotProved
+
+    def _said(self, text: str) -> None:
+        if text and (prose.may_hold_call(text) or prose.may_hold_result(text)):
+            raise _NotProved
+
+    _heard = _said
+
+
+def _is_plain(key: str) -> bool:
+    """An id that every target's pattern takes."""
+    return key.isascii() and key.replace("_", "a").replace("-", "a").isalnum()
+
+
+def _texts(body: str | list[_Part] | None) -> Iterable[str]:
+    if type(body) is str:
+        return (body,)
+    texts = []
+    for part in body or ():
+        if type(part) is str or part.type not in ("text", "input_text", "output_text", "image"):
+            raise _NotProved
+        if part.text is not None:
+            texts.append(part.text)
+    return texts
+
+
+def _first_text(body: Any) -> str:
+    return next((part.text for part in body or () if part.text), "")
+
+
+Prove = Callable[[bytes], Healthy | None]

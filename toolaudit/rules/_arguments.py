@@ -1,0 +1,132 @@
+"""How the arguments of a call stand: whole, cut off, or no object. Decided once, so that a call gets at most one finding for them."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+import orjson
+from msgspec import Struct
+
+from toolaudit.model import JSON, Ledger, Pair, Place
+from toolaudit.pairing import CUT_OFF
+
+_ANYTHING = frozenset(
+    {"computer_call", "shell_call", "apply_patch_call", "local_shell_call", "tool_search_call", "multi_agent_call"}
+    | {"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"}
+)
+"""Kinds of calls whose arguments are not (or not always) an object."""
+
+
+class Arguments(Struct, frozen=True, gc=False):
+    """What became of the arguments of one call."""
+
+    fault: Literal["", "truncated", "malformed"] = ""
+    what: str = ""
+    """What stands where the object belongs."""
+    value: JSON = None
+    """The object, when there is one."""
+
+
+def place_of(pair: Pair) -> Place:
+    """Where the arguments of a call stand."""
+    return pair.call.place.down(*pair.call.args_key.split("/"))
+
+
+def arguments_of(ledger: Ledger, pair: Pair) -> Arguments:
+    """Look at the arguments of a call: first whether they are cut off, then whether they are an object."""
+    call = pair.call
+    read = Arguments(value=call.args) if isinstance(call.args, dict) else _of_other(ledger, pair)
+    if pair.why == "truncated":
+        return Arguments("truncated", "the turn was cut off before it was complete")
+    if read.what == _BROKEN_OFF and _may_be_cut(pair):
+        return Arguments("truncated", _BROKEN_OFF)
+    return read
+
+
+def _may_be_cut(pair: Pair) -> bool:
+    """Only the last call of a turn can be cut off by what ends the turn."""
+    return pair is pair.batch.pairs[-1] or pair.turn.calls[-1] is pair.call or pair.turn.stop in CUT_OFF or pair.call.state == "partial"
+
+
+def _of_other(ledger: Ledger, pair: Pair) -> Arguments:
+    """Arguments that are not stored as an object."""
+    call = pair.call
+    if call.args_form in ("none", "text") or call.kind in _ANYTHING or call.expects == "none":
+        return Arguments()
+    wants_object = ledger.trajectory.format == "anthropic-messages"
+    if call.args is None and not wants_object:
+        return Arguments()
+    if isinstance(call.args, str):
+        return _stored_as_object(call.args) if call.args_form == "object" else parse(call.args)
+    return Arguments("malformed", f"{word_for(call.args)} stands")
+
+
+def _stored_as_object(text: str) -> Arguments:
+    """A string where the format wants the object itself."""
+    read = parse(text) if text.strip() else Arguments()
+    return Arguments("malformed", "a string that holds JSON stands") if not read.fault and text.strip() else _string(read)
+
+
+def _string(read: Arguments) -> Arguments:
+    return read if read.what == _BROKEN_OFF else Arguments("malformed", "a string stands")
+
+
+def parse(text: str) -> Arguments:
+    """Arguments that are stored as a string; an empty one is a call without arguments."""
+    if not text.strip():
+        return Arguments(value={})
+    try:
+        value = _loads(text)
+    except json.JSONDecodeError as error:
+        return Arguments("malformed", _why_broken(text, error))
+    except RecursionError:
+        return Arguments()  # too deep to say anything about it
+    if isinstance(value, dict):
+        return Arguments(value=value)
+    if isinstance(value, str) and isinstance(_loads_or_none(value), dict):
+        return Arguments("malformed", "JSON that is encoded twice stands")
+    return Arguments("malformed", f"{word_for(value)} stands")
+
+
+def _loads(text: str) -> JSON:
+    try:
+        return orjson.loads(text)
+    except ValueError:  # what only the slower reader takes: NaN, half a surrogate pair
+        return json.loads(text)
+
+
+def _loads_or_none(text: str) -> JSON:
+    try:
+        return _loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+_BROKEN_OFF = "JSON that breaks off in the middle stands"
+
+
+def _why_broken(text: str, error: json.JSONDecodeError) -> str:
+    if error.msg == "Extra data":
+        rest = text[error.pos :].lstrip()
+        return "several objects glued together stand" if rest.startswith("{") else "an object with more text behind it stands"
+    if text.lstrip()[0] in "{[" and _at_its_end(text.rstrip(), error):
+        return _BROKEN_OFF
+    return "text that is no JSON stands"
+
+
+def _at_its_end(text: str, error: json.JSONDecodeError) -> bool:
+    """The reader got to the end of the text, or to the beginning of a word or escape that its end cuts in two."""
+    rest = text[error.pos :]
+    return (
+        error.msg.startswith("Unterminated string")
+        or not rest
+        or (len(rest) < 6 and error.msg.startswith("Invalid \\"))
+        or any(word.startswith(rest) for word in ("true", "false", "null", "-"))
+    )
+
+
+def word_for(value: JSON) -> str:
+    """What a value is, with its article."""
+    words = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
+    return words.get(type(value), "something else")

@@ -1,0 +1,109 @@
+"""A result stored as prose."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from toolaudit.model import Cause, Finding, Ledger, Pair, Related, Text, Turn
+from toolaudit.prose import Trace, result_in_prose
+from toolaudit.rules import Context, rule
+from toolaudit.rules._say import of_turn, tool
+from toolaudit.rules.flattened_call import call_of, is_taught, known_tools
+from toolaudit.text import quote
+
+
+@rule(category="flattening", severity="warning", side="shape", since="0.1.0")
+def flattened_results(ledger: Ledger, context: Context) -> Iterator[Finding]:
+    """The output of a tool is written out as prose.
+
+    ## Why it matters
+    One tool at a time, it seems to work. But prose cannot say which of two parallel calls it answers or that one of them failed, and
+    everything that is keyed on the id (trimming, accounting, viewers, replay through another model) has to guess.
+
+    ## Bad
+    ```transcript
+    target openai-chat
+    user       Read cellar.txt.
+    assistant  -> call_c1 read_file({"path": "cellar.txt"})     # missing-result
+    user       [Result of read_file (call_c1)]: 14 barrels     # flattened-results
+    assistant  Fourteen barrels.
+    ```
+
+    ## Good
+    ```transcript
+    user       Read cellar.txt.
+    assistant  -> call_c1 read_file({"path": "cellar.txt"})
+    tool       <- call_c1 14 barrels
+    user       Thanks. Result of the day: fourteen barrels.
+    ```
+
+    ## How to fix
+    Store the output as a result that names the id of its call.
+    """
+    known = known_tools(ledger, context)
+    ids = frozenset(pair.call.id for pair in ledger.pairs if pair.call.id)
+    before: Turn | None = None
+    for turn in ledger.live:
+        if turn.role in ("user", "system", "assistant", "unknown") and turn.texts:
+            asked = before is not None and before.role == "assistant" and (bool(before.calls) or call_of(before, known) is not None)
+            found = _result_of(turn, known, ids, asked=asked, deep=context.deep)
+            if found is not None and not is_taught(ledger, found[1]):
+                yield _finding(ledger, turn, *found)
+        before = turn
+
+
+def _result_of(turn: Turn, known: frozenset[str], ids: frozenset[str], *, asked: bool, deep: bool) -> tuple[Text, Trace] | None:
+    for text in turn.texts:
+        trace = result_in_prose(text.text, known, ids, after_call=asked and turn.role == "user", deep=deep)
+        if trace is not None and (turn.role == "user" or _is_echo(turn, trace, known)):
+            return text, trace
+    return None
+
+
+def _is_echo(turn: Turn, trace: Trace, known: frozenset[str]) -> bool:
+    """Outside user turns only what names a call of this transcript counts: instructions show notations, and models announce results."""
+    if turn.role == "system":
+        return trace.id is not None
+    return trace.known and not turn.calls and call_of(turn, known) is None
+
+
+def _finding(ledger: Ledger, turn: Turn, text: Text, trace: Trace) -> Finding:
+    pair = _unanswered(ledger, turn, trace)
+    name = trace.name or (pair.call.name if pair else None)
+    meant = f": it stands where the result of call {quote(pair.call.id or '')} belongs" if pair else ""
+    key = pair.call.id if pair else trace.id
+    remedy = f"as the result of {quote(key)}" if key else "as a result that names the id of its call"
+    return of_turn(
+        "flattened-results",
+        turn,
+        f"the output of {tool(name)} is written out as prose (`{trace.notation}`){meant}",
+        f"store the output in turn {turn.number} {remedy}",
+        place=text.place,
+        side="shape",
+        confidence=trace.confidence,
+        call_id=key,
+        tool=name,
+        cause=Cause("translation", "low"),
+        related=(Related("call", pair.call.place),) if pair else (),
+        root=pair.call.place if pair else None,
+    )
+
+
+def _unanswered(ledger: Ledger, turn: Turn, trace: Trace) -> Pair | None:
+    """The call without a result that this prose answers: it names it, or stands in its place with no other in question."""
+    missing = [pair for pair in ledger.pairs if pair.state == "missing" and pair.batch.next_turn is not None]
+    here = [pair for pair in missing if _stands_for(ledger, pair, turn)]
+    if trace.id is not None:
+        return next((pair for pair in missing if pair.call.id == trace.id and pair.turn.number < turn.number), None)
+    named = [pair for pair in here if trace.name is None or pair.call.name == trace.name]
+    return named[0] if len(named) == 1 or (named and trace.name is not None) else None
+
+
+def _stands_for(ledger: Ledger, pair: Pair, turn: Turn) -> bool:
+    """Between the call's batch and the turn stand only results and other prose of the user."""
+    first = pair.batch.next_turn
+    if first is None or turn.number < first.number:
+        return False
+    between = itertools.islice(ledger.trajectory.turns, first.number - 1, turn.number)
+    return all(one.role != "assistant" for one in between)
