@@ -74,7 +74,7 @@ class Conversations:
         """The next conversation."""
         self.count += 1
         turns: list[Turn] = [self._turn("user", [Text(place=NOWHERE, text=self.words.text(300))])]
-        for _ in range(self.rng.randint(10, 30)):
+        for _ in range(self.rng.randint(8, 22)):
             turns += self._exchange(prefix)
         turns.append(self._turn("assistant", [Text(place=NOWHERE, text=self.words.text(400))]))
         if self.rng.random() < self.faults:
@@ -91,7 +91,7 @@ class Conversations:
         return [self._turn("assistant", [*said, *calls]), self._turn("tool", list(results))]
 
     def _size(self) -> int:
-        return int(200 * 100 ** (self.rng.random() ** 2))  # 0.2 to 20 kB, mostly small
+        return int(200 * 100 ** self.rng.random())  # 0.2 to 20 kB, every order of magnitude alike
 
     def _call(self, prefix: str) -> Call:
         name = self.rng.choice(list(TOOLS))

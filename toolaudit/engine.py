@@ -6,6 +6,7 @@ read.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
@@ -56,11 +57,11 @@ class Memory(Struct):
     calls: dict[str, tuple[str, Place]] = field(default_factory=dict)
     orphans: list[Entry] = field(default_factory=list)
 
-    def enter(self, key: str, path: str, place: Place) -> None:
-        """Remember a call; the oldest is forgotten when there are too many."""
-        if key not in self.calls and len(self.calls) >= REMEMBERED:
-            del self.calls[next(iter(self.calls))]
-        self.calls[key] = (path, place)
+    def enter(self, keys: Iterable[str], path: str, place: Place) -> None:
+        """Remember calls of one record; the oldest are forgotten when there are too many."""
+        self.calls.update(dict.fromkeys(keys, (path, place)))
+        if len(self.calls) > 2 * REMEMBERED:
+            self.calls = dict(itertools.islice(self.calls.items(), len(self.calls) - REMEMBERED, None))
 
     def reunite(self) -> None:
         """Say of each orphan where a call with its id stands, if one was seen in another trajectory."""
@@ -116,7 +117,13 @@ class Audit:
         return Reading(given, only=self.only, at=self.options.at, prove=prove)
 
     def _prove(self) -> Prove | None:
-        return None
+        """The short way for healthy records, where what it proves is what is asked: the default rules under the natural laws."""
+        asked = self.options
+        if asked.target or asked.input_format or asked.at or asked.deep or asked.tools is not None or not self.chosen <= rules.select():
+            return None
+        from toolaudit.express import prove
+
+        return prove
 
     def _unusable(self, source: Unusable) -> None:
         self._count(Input(path=source.path, status="failed" if source.named else "skipped", reason=source.reason, named=source.named))
@@ -177,7 +184,7 @@ class Audit:
         for p in ledger.pairs:
             setattr(summary, p.state, getattr(summary, p.state) + 1)
             if p.call.id is not None:
-                self.memory.enter(p.call.id, given.path, p.call.place)
+                self.memory.enter((p.call.id,), given.path, p.call.place)
 
     def _pass(self, healthy: Healthy, given: Input) -> None:
         """Count a record that needs no judging."""
@@ -185,9 +192,7 @@ class Audit:
         self._add(given, healthy.format, healthy.turns, count, count)
         given.target = given.target or self._law(healthy.format).name
         self.report.summary.paired += count
-        place = Place(healthy.number)
-        for key in healthy.calls:
-            self.memory.enter(key, given.path, place)
+        self.memory.enter(healthy.calls, given.path, Place(healthy.number))
 
     def _add(self, given: Input, form: str, turns: int, calls: int, results: int) -> None:
         summary = self.report.summary

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 from toolaudit import formats, notation, rules
 from toolaudit.engine import Audit, Options
 from toolaudit.model import JSON
 from toolaudit.outputs import Style, full
 
+_STORED = re.compile(r"^## Bad[^\n]*\n(?:(?!^## ).)*?^```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
+"""A bad example that the notation cannot show, as it is stored."""
+
 
 def drawing(name: str, style: Style) -> str:
     """The report on the first bad example of the rule `name`; empty where no format can express it, or there is none."""
-    block = next((text for kind, text in notation.blocks(rules.manual(name)) if kind == "Bad"), "")
+    page = rules.manual(name)
+    block = next((text for kind, text in notation.blocks(page) if kind == "Bad"), "")
+    if not block and (stored := _STORED.search(page)):
+        return _report(stored[1], Options(rules=rules.select(extend=[name]), content=True, scenes=True), style)
     examples = notation.parse(block) if block else []
     for form in _fitting(examples[0].target) if examples else []:
         try:
             values = [form.write(example.trajectory) for example in examples]
         except formats.CannotExpress:
             continue
-        return _report(values, _options(name, form, examples[0]), style)
+        return _report(_text(values), _options(name, form, examples[0]), style)
     return ""
 
 
@@ -40,12 +47,15 @@ def _options(name: str, form: formats.Format, example: notation.Example) -> Opti
     )
 
 
-def _report(values: list[JSON], options: Options, style: Style) -> str:
-    """Written as a file would be, read back, audited, drawn."""
-    one = len(values) == 1
-    text = "\n".join(json.dumps(value, indent=2 if one else None, ensure_ascii=False) for value in values)
+def _text(values: list[JSON]) -> str:
+    """Transcripts as a file would hold them: one as a document, those of a session as lines."""
+    return "\n".join(json.dumps(value, indent=2 if len(values) == 1 else None, ensure_ascii=False) for value in values)
+
+
+def _report(text: str, options: Options, style: Style) -> str:
+    """Read back, audited, drawn."""
     run = Audit(options)
-    run.paths(["-"], io.BytesIO(text.encode()), stdin_name="example.json" if one else "example.jsonl")
+    run.paths(["-"], io.BytesIO(text.encode("utf-8", "surrogatepass")), stdin_name="example.json")
     stream = io.StringIO()
     report = full.Report(stream, style)
     for entry in run.report.findings:

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import orjson
 from msgspec import Raw, Struct
 
 from toolaudit import prose, traces
-from toolaudit.formats._json import SENTINELS
+from toolaudit.formats._json import SENTINELS, mapping
 from toolaudit.reading import Healthy
-from toolaudit.schemata import Check, checks_of
-from toolaudit.verbs import changes_state
+from toolaudit.rules._again import must_not_be_done_twice
+from toolaudit.rules._declared import is_valid
 
 _NOTHING = Raw(b"")
 _ENDS = frozenset({"stop", "length", "content_filter", "end_turn", "max_tokens", "stop_sequence", "refusal", "completed"})
@@ -121,8 +121,8 @@ def prove(data: bytes) -> Healthy | None:
     for name in _BESIDE:
         if getattr(body, name) is not None:
             return None
-    walk = _Walk(body.tools)
     try:
+        walk = _Walk(body.tools)
         if body.messages and body.input is None:
             return walk.messages(body.messages)
         if body.input and body.messages is None:
@@ -136,10 +136,25 @@ class _NotProved(Exception):
     """Something is not of the ordinary kind."""
 
 
+Check: TypeAlias = Callable[[Any], bool]
+
+
 @functools.lru_cache(maxsize=256)
 def _declared(tools: bytes) -> dict[str, Check] | None:
-    """A check of arguments for each declared tool; None when nothing is declared."""
-    return checks_of(orjson.loads(tools)) if tools else None
+    """A check of arguments for each declared tool, by its name; None when nothing is declared.
+
+    Raises _NotProved for declarations that are not the ordinary ones.
+    """
+    if not tools or tools == b"null":
+        return None
+    checks = {}
+    for tool in orjson.loads(tools):
+        inner = mapping(mapping(tool).get("function")) or mapping(tool)
+        name, schema = inner.get("name"), inner.get("input_schema", inner.get("parameters"))
+        if not isinstance(name, str) or not isinstance(schema, dict) or inner.get("output_schema") is not None:
+            raise _NotProved
+        checks[name] = is_valid(schema)
+    return checks
 
 
 class _Walk:
@@ -188,7 +203,7 @@ class _Walk:
             raise _NotProved
         self.bodies = []
         content, before = message.content, len(self.called)
-        if type(content) is str:
+        if isinstance(content, str):
             self._said(content)
         elif content is not None:
             form = self._blocks(content, form)
@@ -217,7 +232,7 @@ class _Walk:
                 raw = bytes(part.input)
                 if raw[:1] != b"{":
                     raise _NotProved
-                self._call(part.id, part.name, orjson.loads(raw) if self._reads(part.name) else None)
+                self._call(part.id, part.name, orjson.loads(raw))
             elif part.type not in ("thinking", "redacted_thinking") or part is content[-1]:
                 raise _NotProved
         return form
@@ -234,7 +249,7 @@ class _Walk:
         content = message.content
         if message.tool_call_id is not None or content is None:
             raise _NotProved
-        if type(content) is str:
+        if isinstance(content, str):
             if self.open:
                 raise _NotProved
             self._heard(content)
@@ -259,7 +274,7 @@ class _Walk:
 
     def _marked(self, part: _Part) -> None:
         """An Anthropic result: an error has content, and content that reports one is marked as one."""
-        head = part.content if type(part.content) is str else _first_text(part.content)
+        head = part.content if isinstance(part.content, str) else _first_text(part.content)
         if (part.is_error and not head) or (not part.is_error and head and traces.failure(head) is not None):
             raise _NotProved
 
@@ -272,7 +287,7 @@ class _Walk:
     def _system(self, message: _Message) -> None:
         if self.open or message.tool_call_id is not None or message.tool_calls is not None:
             raise _NotProved
-        if type(message.content) is str:
+        if isinstance(message.content, str):
             self._heard(message.content)
         elif message.content is not None:
             for part in message.content:
@@ -335,7 +350,7 @@ class _Walk:
         elif item.role not in ("user", "system", "developer") or previous == "reasoning":
             raise _NotProved
         heard = self._said if item.role == "assistant" else self._heard
-        if type(item.content) is str:
+        if isinstance(item.content, str):
             heard(item.content)
             return
         for part in item.content or ():
@@ -345,27 +360,23 @@ class _Walk:
 
     # ----------------------------------------------------------------------------------------------------- what is common
 
-    def _reads(self, name: str | None) -> bool:
-        """The arguments of this tool have to be read: they are checked against a schema, or a repetition would matter."""
-        return self.checks is not None or changes_state(name or "")
-
     def _object(self, text: str) -> dict[str, Any]:
         try:
             value = orjson.loads(text)
         except orjson.JSONDecodeError:
             raise _NotProved from None
-        if type(value) is not dict:
+        if not isinstance(value, dict):
             raise _NotProved
         return value
 
-    def _call(self, key: str | None, name: str | None, args: dict[str, Any] | None) -> None:
+    def _call(self, key: str | None, name: str | None, args: dict[str, Any]) -> None:
         if key is None or name is None or key in self.names or key in SENTINELS or not _is_plain(key):
             raise _NotProved
         if self.checks is not None:
             check = self.checks.get(name)
             if check is None or not check(args):
                 raise _NotProved
-        if changes_state(name):
+        if must_not_be_done_twice(name):
             same = (name, orjson.dumps(args, option=orjson.OPT_SORT_KEYS))
             if same in self.changed:
                 raise _NotProved
@@ -377,14 +388,13 @@ class _Walk:
         tool = self.open.pop(ref or "", None)
         if tool is None or (name is not None and name != tool):
             raise _NotProved
-        for text in _texts(body):
-            if not text:
-                continue
+        for text in (body,) if isinstance(body, str) else _texts(body):
             if self.open or self.bodies:
                 if text in self.bodies and len(text) >= 16:
                     raise _NotProved  # two calls of a batch with one payload
                 self.bodies.append(text)
-            self._read(text)
+            if not traces.quiet(text):
+                self._read(text)
 
     def _read(self, text: str) -> None:
         for window in traces.windows(text):
@@ -403,15 +413,13 @@ class _Walk:
 
 def _is_plain(key: str) -> bool:
     """An id that every target's pattern takes."""
-    return key.isascii() and key.replace("_", "a").replace("-", "a").isalnum()
+    return key.isascii() and (key.isidentifier() or key.replace("_", "a").replace("-", "a").isalnum())
 
 
-def _texts(body: str | list[_Part] | None) -> Iterable[str]:
-    if type(body) is str:
-        return (body,)
+def _texts(body: list[_Part] | None) -> Iterable[str]:
     texts = []
     for part in body or ():
-        if type(part) is str or part.type not in ("text", "input_text", "output_text", "image"):
+        if part.type not in ("text", "input_text", "output_text", "image"):
             raise _NotProved
         if part.text is not None:
             texts.append(part.text)
@@ -420,6 +428,3 @@ def _texts(body: str | list[_Part] | None) -> Iterable[str]:
 
 def _first_text(body: Any) -> str:
     return next((part.text for part in body or () if part.text), "")
-
-
-Prove = Callable[[bytes], Healthy | None]

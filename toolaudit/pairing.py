@@ -248,8 +248,11 @@ class _Pairing:
             return "role", None
         if pair.call.expects == "later" or self.law.answers == "anywhere" or pair.call.kind == "mcp_approval_request":
             return "in", None
-        if index != self._answer_block(home) or block.side == "y":
-            return "late", self._intruder(home, index)
+        first = self._answer_block(home)
+        if index != first or block.side == "y":
+            intruder = self._intruder(home, index)
+            only_split = intruder is None and index > first and self.law.container == "one-message"
+            return "split" if only_split else "late", intruder
         lead = self._before(block, result)
         if lead is not None:
             return "behind", lead
@@ -555,7 +558,21 @@ def _signs(ledger: Ledger, blocks: list[Block]) -> None:
         signs.add("same-key")
     if ledger.pairs:
         signs.add("calls")
+        tools = [(p.call.name, p.batch.number) for p in ledger.pairs]
+        if len({name for name, _ in tools}) < len(set(tools)):
+            signs.add("same-tool")
+    for answer in ledger.answers:
+        signs.update(_result_signs(answer.result))
     signs.difference_update({"paired", "first", "in"})
+
+
+def _result_signs(result: Result) -> Iterable[str]:
+    if result.executor == "client":
+        yield "results"
+    if result.flag in ("error", "denied", "cancelled"):
+        yield "error-flag"
+    if result.name is not None:
+        yield "result-name"
 
 
 def _pair_signs(pair: Pair) -> Iterable[str]:

@@ -95,6 +95,7 @@ _OF = r"(?:Results?|Output|Response) (?:of|from|for)"
 _RESULTS = (
     _notation("<tool_response>", "token", r"<(?:\w{1,20}:)?(?P<tag>(?:tool|function)_(?:response|result|output)s?)>\s{0,4}[^\s]"),
     _notation("[… for '…'] Result:", "token", r"\[NAME for '[^'\n]{0,400}'\] Result:\s{0,4}[^\s]"),
+    _notation("EXECUTION RESULT of […]", "bracket", r"EXECUTION RESULT of \[NAME\]:\s{0,4}[^\s]"),
     _notation("[Result of …]", "bracket", rf"\[(?:{_OF}|{_RESULT_WORDS}(?: (?:of|from|for)\b)?(?:\s?:)?) (?:tool |function )?QUOTENAME"),
     _notation("[Tool result]", "bracket", rf"\[{_RESULT_WORDS}\](?!\()\s?:?\s{{0,4}}[^\s]"),
     _notation("[… result]", "words", r"\[NAME (?:[Rr]esult|[Oo]utput)\](?!\()\s?:?\s{0,4}[^\s]"),
@@ -115,10 +116,11 @@ _EXAMPLE = re.compile(r"\b(?:example|format|syntax|notation|looks? like|template
 
 # ------------------------------------------------------------------------------------------------------------- the first test
 
-_SQUARE_CALL = re.compile(r"\[(?:[Tt]ool|TOOL|Used |Call|Using|Invok|[Aa]ssistant |[Ff]unction)")
-_ANGLE_CALL = re.compile(r"<(?:[|｜]|tool|function|invoke|\w{1,20}:(?:tool|function|invoke))")
-_PLAIN_CALL = re.compile(
-    r"^ {0,3}(?:Call|Us|Invok)(?:ed|ing) (?:the )?(?:tool|function)|^ {0,3}tool_(?:use|call)|to=functions\.", re.MULTILINE
+_CALL_MARK = re.compile(
+    r"^ {0,3}(?:<(?:[|｜]|tool|function|invoke|\w{1,20}:(?:tool|function|invoke))"
+    r"|\[(?:[Tt]ool|TOOL|Us|Call|Invok|[Aa]ssistant |[Ff]unction)"
+    r"|Action|(?:Call|Us|Invok)(?:ed|ing) (?:the )?(?:tool|function)|tool_(?:use|call)|(?:print\()?default_api\.)",
+    re.MULTILINE,
 )
 
 
@@ -127,26 +129,16 @@ def _ends(text: str, deep: bool) -> str:
 
 
 def may_hold_call(text: str) -> bool:
-    """Whether any notation of a call may stand in `text`: each has one of these pieces, and most texts are through after two or three."""
-    if (
+    """Whether any notation of a call may stand in `text`: one of its pieces is there, and one begins a line."""
+    said = (
         "ool" in text
         or "unction" in text
         or ("<" in text and ("invoke name" in text or "<|" in text or "<｜" in text))
         or ("[" in text and ("[Call" in text or "[Invok" in text or "TOOL" in text))
-    ):
-        return _has_call_mark(text)
-    return "default_api." in text or (":" in text and "Action Input" in text) or _opens_json_call(text)
-
-
-def _has_call_mark(text: str) -> bool:
-    return (
-        _ANGLE_CALL.search(text) is not None
-        or _SQUARE_CALL.search(text) is not None
         or "default_api." in text
-        or "Action Input" in text
-        or _PLAIN_CALL.search(text) is not None
-        or _opens_json_call(text)
+        or (":" in text and "Action Input" in text)
     )
+    return (said and (_CALL_MARK.search(text) is not None or "to=functions." in text)) or _opens_json_call(text)
 
 
 def _opens_json_call(text: str) -> bool:
@@ -156,14 +148,14 @@ def _opens_json_call(text: str) -> bool:
 _RESULT_MARK = re.compile(
     r"^ {0,3}(?:<(?:\w{1,20}:)?(?:tool|function)_(?:re|out)"
     r"|\[(?:Result|Output|Response|[Tt]ool|TOOL|[Ff]unction|[\w.:/-]{1,128} (?:for '|[Rr]esult\]|[Oo]utput\]))"
-    r"|(?:The )?(?:[Tt]ool|TOOL|[Ff]unction)[ _]|(?:Results?|Output|Response) (?:of|from|for) |Observation|## Return)",
+    r"|(?:The )?(?:[Tt]ool|TOOL|[Ff]unction)[ _]|(?:Results?|Output|Response) (?:of|from|for) |Observation|## Return|EXECUTION RESULT)",
     re.MULTILINE,
 )
 
 
 def may_hold_result(text: str) -> bool:
     """Whether any notation of a result may stand in `text`: one of its words is there, and one begins a line."""
-    said = "esult" in text or "utput" in text or "esponse" in text or "eturn" in text or "Observation" in text or "TOOL" in text
+    said = "esult" in text or "utput" in text or "esponse" in text or "eturn" in text or "Observation" in text or "RESULT" in text
     return said and _RESULT_MARK.search(text) is not None
 
 

@@ -5,6 +5,7 @@ and keeps account of what was not understood.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -201,9 +202,12 @@ class Reading:
             given.status, given.reason = "partly-read", " and ".join(parts)
 
 
-def _marking_last(items: Iterable[Record | Unreadable | NotText]) -> Iterator[tuple[Record | Unreadable | NotText, bool]]:
+Item = TypeVar("Item")
+
+
+def _marking_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
     """Each item, with whether it is the last."""
-    waiting: Record | Unreadable | NotText | None = None
+    waiting: Item | None = None
     for item in items:
         if waiting is not None:
             yield waiting, False

@@ -46,7 +46,7 @@ def fault(error: Exception, arguments: list[str]) -> int:
 
 
 def hush() -> None:
-    """Nobody reads the output any more: let nothing, not even the interpreter's last flush, complain of it."""
+    """Nobody takes the output any more: let nothing, not even the interpreter's last flush, complain of it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from toolaudit.cli._choices import chosen
+from toolaudit.cli._faults import hush
 from toolaudit.errors import InputError
 from toolaudit.outputs import Style
 
@@ -78,6 +79,8 @@ def opened(path: str | None) -> Iterator[TextIO]:
     except BrokenPipeError:
         raise
     except OSError as error:
+        if path is None:
+            hush()
         raise InputError(f"{path or 'standard output'}: it cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 

@@ -33,6 +33,16 @@ def sequence(value: JSON) -> list[JSON]:
     return value if isinstance(value, list) else []
 
 
+def kind_of(value: JSON) -> str | None:
+    """The `type` of a part or an item, where it is a string."""
+    return text_or_none(value.get("type")) if isinstance(value, dict) else None
+
+
+def kinds_of(content: JSON) -> set[str | None]:
+    """The types of the parts of a content list; empty for content that is no list."""
+    return {kind_of(part) for part in content} if isinstance(content, list) else set()
+
+
 def flag_of(value: JSON) -> bool | None:
     """`value` if it is a boolean."""
     return value if isinstance(value, bool) else None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from toolaudit.formats import BARE, DECISIVE, MEDIUM, STRONG, WEAK, CannotExpress, Evidence, Message
-from toolaudit.formats._json import declared, flag_of, has, key_of, mapping, number, sequence, strongest, text_of, text_or_none
+from toolaudit.formats._json import declared, flag_of, has, key_of, kinds_of, mapping, number, sequence, strongest, text_of, text_or_none
 from toolaudit.model import JSON, Call, Other, Part, Place, Result, Role, Text, Tool, Trajectory, Turn, Unknown
 
 NAME: Final = "anthropic-messages"
@@ -57,7 +57,7 @@ def _evidence(body: dict[str, JSON], messages: list[JSON]) -> Iterator[Evidence]
 
 
 def _as_response(value: dict[str, JSON]) -> Evidence | None:
-    kinds = {mapping(part).get("type") for part in value["content"]}
+    kinds = kinds_of(value["content"])
     if "stop_reason" in value or "input_tokens" in mapping(value.get("usage")) or kinds & {*_CALLS, *_THINKING}:
         return Evidence(DECISIVE, "a response with `stop_reason`")
     return None
@@ -69,8 +69,8 @@ def recognise_message(value: JSON) -> Evidence | None:
         return None
     content = value.get("content")
     if isinstance(content, list):
-        kinds = {kind for part in content if isinstance(kind := mapping(part).get("type"), str)}
-        if any(kind in _CALLS or kind.endswith("tool_result") for kind in kinds):
+        kinds = kinds_of(content)
+        if any(kind in _CALLS or kind.endswith("tool_result") for kind in kinds if kind is not None):
             return Evidence(STRONG, "tool blocks in content")
         if kinds & {*_THINKING, "compaction", "fallback"}:
             return Evidence(MEDIUM, "thinking blocks in content")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from toolaudit.formats import BARE, DECISIVE, MEDIUM, STRONG, WEAK, CannotExpress, Evidence, Message
-from toolaudit.formats._json import flag_of, has, key_of, mapping, number, sequence, strongest, text_of, text_or_none
+from toolaudit.formats._json import flag_of, has, key_of, kinds_of, mapping, number, sequence, strongest, text_of, text_or_none
 from toolaudit.model import JSON, ArgsForm, Call, Other, Part, Place, Result, Role, Text, Tool, Trajectory, Turn, Unknown
 
 NAME: Final = "openai-chat"
@@ -27,6 +27,8 @@ _ROLES: dict[str, Role] = {
     "function": "tool",
 }
 _PARTS = {"image_url", "input_audio", "file", "refusal"}
+_FAILED = {"error", "aborted", "cancelled"}
+"""Finish reasons by which routers and clients mark a turn that broke off."""
 _PAIRS = ("preferred_output", "non_preferred_output")
 
 
@@ -88,7 +90,7 @@ def recognise_message(value: JSON) -> Evidence | None:
         return Evidence(MEDIUM, "fields of a Chat message")
     content = value.get("content")
     if isinstance(content, list):
-        kinds = {mapping(part).get("type") for part in content}
+        kinds = kinds_of(content)
         if kinds & _PARTS:
             return Evidence(MEDIUM, "content parts of Chat")
         return Evidence(BARE, "messages") if kinds <= {"text"} else Evidence(BARE - 5, "messages")
@@ -202,6 +204,7 @@ def _turn(message: JSON, place: Place, unknown: list[Unknown]) -> Turn:
         key=text_or_none(value.get("id")),
         stop=text_or_none(value.get("finish_reason")) or text_or_none(value.get("stop_reason")),
     )
+    turn.failed = turn.stop in _FAILED
     if turn.role == "unknown":
         unknown.append(Unknown(place=place, what=f"a message with the role {role!r}" if role else "a message without a role"))
     if turn.role == "tool" or (has(value, "tool_call_id") and turn.role in ("user", "system")):
@@ -313,8 +316,6 @@ def write(trajectory: Trajectory) -> JSON:
 
 
 def _written(turn: Turn) -> list[dict[str, JSON]]:
-    if turn.failed:
-        raise CannotExpress("a failed turn")
     if turn.role in ("tool", "user") and turn.results:
         if set(turn.order) != {"r"}:
             raise CannotExpress("a message that holds a result and other parts")
@@ -325,7 +326,9 @@ def _written(turn: Turn) -> list[dict[str, JSON]]:
     message["content"] = "\n".join(part.text for part in turn.texts) or (None if turn.calls else "")
     if turn.calls or turn.empty_calls:
         message["tool_calls"] = [_written_call(call) for call in turn.calls]
-    if turn.stop is not None:
+    if turn.failed:
+        message["finish_reason"] = "error"
+    elif turn.stop is not None:
         message["finish_reason"] = {"max_tokens": "length", "tool_use": "tool_calls"}.get(turn.stop, turn.stop)
     return [message]
 

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from toolaudit.formats import BARE, DECISIVE, MEDIUM, STRONG, WEAK, CannotExpress, Evidence, Message
-from toolaudit.formats._json import flag_of, has, key_of, mapping, number, sequence, strongest, text_of, text_or_none
+from toolaudit.formats._json import flag_of, has, key_of, kind_of, kinds_of, mapping, number, sequence, strongest, text_of, text_or_none
 from toolaudit.model import (
     JSON,
     ArgsForm,
@@ -148,7 +148,9 @@ def recognise_message(value: JSON) -> Evidence | None:
     """Evidence that `value` is one item."""
     if not isinstance(value, dict):
         return None
-    kind = value.get("type")
+    kind = kind_of(value)
+    if kind is None and value.get("type") is not None:
+        return None
     if kind in CALLS or kind in OUTPUTS:
         return _tool_item(value, kind)
     if kind in _NEITHER:
@@ -167,7 +169,7 @@ def _tool_item(value: dict[str, JSON], kind: str) -> Evidence | None:
 
 def _message_item(value: dict[str, JSON]) -> Evidence | None:
     content = value.get("content")
-    kinds = {mapping(part).get("type") for part in content} if isinstance(content, list) else set()
+    kinds = kinds_of(content)
     if kinds & _MESSAGE_PARTS - {"refusal"} or (value.get("type") == "message" and "stop_reason" not in value and isinstance(content, str)):
         return Evidence(MEDIUM, "message items")
     if has(value, "tool_calls", "function_call", "tool_call_id") or value["role"] not in _ROLES:
@@ -218,14 +220,14 @@ def _items(value: JSON, place: Place, trajectory: Trajectory) -> Iterator[tuple[
 
 def _oldest_first(items: list[tuple[JSON, Place]]) -> list[tuple[JSON, Place]]:
     """Pages come newest first by default: turned round when every output stands before its call."""
-    outputs = {key: i for i, (item, _) in enumerate(items) if mapping(item).get("type") in OUTPUTS and (key := _ref(mapping(item)))}
-    calls = {key: i for i, (item, _) in enumerate(items) if mapping(item).get("type") in CALLS and (key := mapping(item).get("call_id"))}
+    outputs = {key: i for i, (item, _) in enumerate(items) if kind_of(item) in OUTPUTS and (key := _ref(mapping(item)))}
+    calls = {key: i for i, (item, _) in enumerate(items) if kind_of(item) in CALLS and (key := key_of(mapping(item).get("call_id")))}
     both = outputs.keys() & calls.keys()
     return items[::-1] if both and all(outputs[key] < calls[key] for key in both) else items
 
 
 def _fill(trajectory: Trajectory, items: list[tuple[JSON, Place]]) -> None:
-    hosted = {mapping(item).get("call_id") for item, _ in items if _is_hosted(mapping(item))}
+    hosted = {key_of(mapping(item).get("call_id")) for item, _ in items if _is_hosted(mapping(item))}
     trajectory.turns = number(_turn(mapping(item), where, hosted, trajectory.unknown) for item, where in items)
 
 
@@ -240,6 +242,9 @@ def _describe(trajectory: Trajectory, body: dict[str, JSON]) -> None:
         trajectory.hidden = f"`{key}` continues items that the server holds"
     elif body.get("has_more") is True:
         trajectory.hidden = "the page says that there are more items"
+    if body.get("status") in ("failed", "cancelled"):
+        for turn in trajectory.turns:
+            turn.failed = turn.role == "assistant" and turn.place.path[-2:-1] == ("output",)
     reason = mapping(body.get("incomplete_details")).get("reason")
     if isinstance(reason, str) and trajectory.turns:
         trajectory.turns[-1].stop = reason
@@ -274,8 +279,8 @@ def _is_hosted(item: dict[str, JSON]) -> bool:
     return kind == "tool_search_call" and item.get("execution") == "server"
 
 
-def _turn(item: dict[str, JSON], place: Place, hosted: set[JSON], unknown: list[Unknown]) -> Turn:
-    kind = item.get("type")
+def _turn(item: dict[str, JSON], place: Place, hosted: set[str | None], unknown: list[Unknown]) -> Turn:
+    kind = kind_of(item)
     turn = Turn(place=place, number=0, role="assistant", raw_role=text_or_none(item.get("role")) or "", key=text_or_none(item.get("id")))
     if kind in CALLS:
         turn.parts = [_call(item, kind, place)]
@@ -358,7 +363,7 @@ def _ref(item: dict[str, JSON]) -> str | None:
     return next((key for name in keys if (key := key_of(item.get(name))) is not None), None)
 
 
-def _output(item: dict[str, JSON], kind: str, place: Place, hosted: set[JSON]) -> Result:
+def _output(item: dict[str, JSON], kind: str, place: Place, hosted: set[str | None]) -> Result:
     ref_key = "approval_request_id" if kind == "mcp_approval_response" else "call_id"
     provider = kind in ("program_output", "multi_agent_call_output") or item.get("execution") == "server"
     body_key = next((key for key in ("output", "result", "tools", "approve") if key in item), "output")
@@ -371,7 +376,7 @@ def _output(item: dict[str, JSON], kind: str, place: Place, hosted: set[JSON]) -
         flag=_flag(item),
         body=item.get(body_key),
         body_key=body_key,
-        executor="server" if provider or (kind == "shell_call_output" and item.get("call_id") in hosted) else "client",
+        executor="server" if provider or (kind == "shell_call_output" and key_of(item.get("call_id")) in hosted) else "client",
         kind=kind,
         item_id=key_of(item.get("id")),
     )

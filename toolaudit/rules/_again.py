@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -56,13 +56,13 @@ def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(own)]
 
 
-def repeats(ledger: Ledger) -> Iterator[tuple[Pair, Pair]]:
-    """Every call that was made before, by the same tool with equal arguments, with the latest of those before it.
+def repeats(ledger: Ledger, wanted: Callable[[str], bool]) -> Iterator[tuple[Pair, Pair]]:
+    """Every call of a `wanted` tool that was made before with equal arguments, with the latest of those before it.
 
     Copies of a turn and reused ids are no repeats, nor are equal calls of one turn.
     """
-    for pairs in _by_tool(ledger).values():
-        if len(pairs) > 1:
+    for name, pairs in _by_tool(ledger).items():
+        if len(pairs) > 1 and wanted(name):
             latest: dict[bytes, Pair] = {}
             for pair in pairs:
                 key = _key(pair.call)
@@ -88,8 +88,15 @@ def _key(call: Call) -> bytes:
         args = args if read.fault else read.value
     try:
         return orjson.dumps(args, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
-    except (TypeError, ValueError):  # half a surrogate pair, a huge number
-        return repr(args).encode("utf-8", "replace")
+    except (TypeError, ValueError):  # half a surrogate pair, a huge number, depth
+        return _key_of_odd(args)
+
+
+def _key_of_odd(args: object) -> bytes:
+    try:
+        return repr(args).encode("utf-8", "backslashreplace")
+    except RecursionError:
+        return b"%d" % id(args)  # equal to nothing else
 
 
 def arguments(call: Call) -> dict[str, object]:

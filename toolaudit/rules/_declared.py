@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -40,9 +40,24 @@ def faults(schema: JSON, value: JSON) -> list[str]:
     try:
         checker = _checker(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS))
         errors = list(checker.iter_errors(value)) if checker is not None else []
-    except (ValueError, TypeError, RecursionError):  # the limits of the validator: half a surrogate pair, depth
+    except (
+        ValueError,
+        TypeError,
+        OverflowError,
+        RecursionError,
+    ):  # the limits of the validator: depth, half a surrogate pair, huge numbers
         return []
     return list(dict.fromkeys(phrase for error in errors if (phrase := _phrase(error))))
+
+
+def is_valid(schema: JSON) -> Callable[[JSON], bool]:
+    """A test of arguments against `schema`; one that cannot be used is fulfilled by anything."""
+    checker = _checker(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)) if schema else None
+    return _anything if checker is None else checker.is_valid
+
+
+def _anything(_: JSON) -> bool:
+    return True
 
 
 @lru_cache(maxsize=256)

@@ -10,7 +10,7 @@ from toolaudit.rules._results import accepted
 from toolaudit.rules._say import call_of, of_result, tool
 
 
-@rule(category="results", severity="error", since="0.1.0")
+@rule(category="results", severity="error", needs=("error-flag",), since="0.1.0")
 def empty_error(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """A result is flagged as an error and says nothing.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from toolaudit.model import Cause, Finding, Ledger, Text, Tool, Turn
@@ -81,11 +82,17 @@ def call_of(turn: Turn, known: frozenset[str], *, deep: bool = False) -> tuple[T
 
 
 def is_taught(ledger: Ledger, trace: Trace) -> bool:
-    """A system turn asks for this notation and no call is structured: prose is the protocol here, not an accident."""
-    if ledger.pairs or ledger.answers:
+    """The instructions ask for this notation and no result is structured: prose is the protocol here, not an accident."""
+    if ledger.answers:
         return False
     mark = trace.notation.partition("…")[0].strip(" [>")
-    return any(mark in text.text for turn in ledger.trajectory.turns if turn.role == "system" for text in turn.texts)
+    return any(mark in text and not text.lstrip(" [").startswith(mark) for text in _instructions(ledger))
+
+
+def _instructions(ledger: Ledger) -> Iterator[str]:
+    """What is said before the assistant first speaks."""
+    turns = itertools.takewhile(lambda turn: turn.role != "assistant", ledger.trajectory.turns)
+    return (text.text for turn in turns for text in turn.texts)
 
 
 def _finding(turn: Turn, text: Text, trace: Trace) -> Finding:

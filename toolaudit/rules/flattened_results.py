@@ -46,11 +46,15 @@ def flattened_results(ledger: Ledger, context: Context) -> Iterator[Finding]:
     before: Turn | None = None
     for turn in ledger.live:
         if turn.role in ("user", "system", "assistant", "unknown") and turn.texts:
-            asked = before is not None and before.role == "assistant" and (bool(before.calls) or call_of(before, known) is not None)
-            found = _result_of(turn, known, ids, asked=asked, deep=context.deep)
+            found = _result_of(turn, known, ids, asked=_has_asked(before, known), deep=context.deep)
             if found is not None and not is_taught(ledger, found[1]):
                 yield _finding(ledger, turn, *found)
         before = turn
+
+
+def _has_asked(before: Turn | None, known: frozenset[str]) -> bool:
+    """The turn before is the assistant's and holds a call, structured or in prose."""
+    return before is not None and before.role == "assistant" and (bool(before.calls) or call_of(before, known) is not None)
 
 
 def _result_of(turn: Turn, known: frozenset[str], ids: frozenset[str], *, asked: bool, deep: bool) -> tuple[Text, Trace] | None:

@@ -11,7 +11,7 @@ from toolaudit.rules._declared import faults, is_named, some, tools_of
 from toolaudit.rules._say import call_of, is_judged, of_call, of_result, tool
 
 
-@rule(category="arguments", severity="warning", since="0.1.0")
+@rule(category="arguments", severity="warning", needs=("calls",), since="0.1.0")
 def invalid_arguments(ledger: Ledger, context: Context) -> Iterator[Finding]:
     """The arguments of a call do not fit the schema that its tool declares.
 

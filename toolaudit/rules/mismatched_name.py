@@ -11,7 +11,7 @@ from toolaudit.rules._say import call_of, is_judged, of_result, tool
 from toolaudit.text import quote
 
 
-@rule(category="pairing", severity="warning", side="shape", since="0.1.0")
+@rule(category="pairing", severity="warning", side="shape", needs=("result-name",), since="0.1.0")
 def mismatched_name(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """The name on a result is not that of the call it answers.
 

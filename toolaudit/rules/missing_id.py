@@ -53,8 +53,13 @@ def missing_id(ledger: Ledger, _: Context) -> Iterator[Finding]:
             nameless.add(id(pair.batch))
             yield _call(pair)
     for answer in ledger.answers:
-        if answer.state == "nameless" and answer.result.kind not in _WITHOUT[1] and not _follows(ledger, answer, nameless):
+        if answer.state == "nameless" and not _by_design(answer) and not _follows(ledger, answer, nameless):
             yield _result(answer)
+
+
+def _by_design(answer: Answer) -> bool:
+    """A function message of the first generation answers a call of its own generation by name; to any other it is no answer."""
+    return answer.result.kind in _WITHOUT[1] and (answer.pair is None or answer.pair.call.kind in _WITHOUT[0])
 
 
 def _follows(ledger: Ledger, answer: Answer, nameless: set[int]) -> bool:

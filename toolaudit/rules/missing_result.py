@@ -53,8 +53,9 @@ def _finding(ledger: Ledger, pair: Pair) -> Finding:
         rule="missing-result",
         variant="legacy" if call.kind == "function_call (legacy)" else "",
         place=call.place,
-        message=f"{tool} was called but never answered: no result for call {quote(call.id or '')}",
-        help=f"give {quote(call.id or '')} a result {before} (an error result counts), or take the call out of turn {pair.turn.number}",
+        message=f"{tool} was called but never answered" + (f": no result for call {quote(call.id)}" if call.id else ""),
+        help=f"give {quote(call.id) if call.id else 'it'} a result {before} (an error result counts), "
+        f"or take the call out of turn {pair.turn.number}",
         side="unanswered",
         cause=_cause(ledger, pair),
         turn=pair.turn.number,

@@ -12,7 +12,7 @@ from toolaudit.rules._say import of_call, tool
 from toolaudit.traces import placeholder, windows
 
 
-@rule(category="retries", severity="note", needs=("calls",), since="0.1.0")
+@rule(category="retries", severity="note", needs=("same-tool",), since="0.1.0")
 def replayed_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """A call that changes something is made again although the first succeeded.
 
@@ -46,13 +46,8 @@ def replayed_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
     Nothing, when it was meant. Else make sure that results reach the model, that a resumed run starts after what is done, and that the
     receiver recognises a second attempt by a key.
     """
-    for first, second in repeats(ledger):
-        if (
-            must_not_be_done_twice(str(second.call.name))
-            and arguments(second.call)
-            and _succeeded(first)
-            and _in_a_row(ledger, first, second)
-        ):
+    for first, second in repeats(ledger, must_not_be_done_twice):
+        if arguments(second.call) and _succeeded(first) and _in_a_row(ledger, first, second):
             yield _finding(first, second)
 
 

@@ -14,7 +14,7 @@ from toolaudit.text import plural, quote
 from toolaudit.traces import windows
 
 
-@rule(category="arguments", severity="warning", since="0.1.0")
+@rule(category="arguments", severity="warning", needs=("calls",), since="0.1.0")
 def unknown_tool(ledger: Ledger, context: Context) -> Iterator[Finding]:
     """A call names a tool that the declared tools do not have.
 
@@ -64,7 +64,7 @@ def _was_there(ledger: Ledger, pairs: list[Pair]) -> bool:
     return all(any(_is_output(answer) for answer in pair.answers) for pair in pairs)
 
 
-_NO_SUCH = re.compile(r"no such|unknown|not (?:found|available|exist|declared|defined|registered)|does(?:n't| not) exist|no tool|invalid", re.I)
+_NO_SUCH = re.compile(r"no such|no tool|unknown|invalid|n[o']t (?:found|available|exist|declared|defined|registered)", re.IGNORECASE)
 
 
 def _is_output(answer: Answer) -> bool:

@@ -12,7 +12,7 @@ from toolaudit.rules._results import failure_of
 from toolaudit.rules._say import of_call, tool
 
 
-@rule(category="retries", severity="warning", needs=("calls",), since="0.1.0")
+@rule(category="retries", severity="warning", needs=("same-tool",), since="0.1.0")
 def unsafe_retry(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """A call is made again after a timeout or an interruption, without making sure that the first did nothing.
 
@@ -57,8 +57,8 @@ def unsafe_retry(ledger: Ledger, _: Context) -> Iterator[Finding]:
     Give calls that change something a key by which the receiver recognises a second attempt, and send the same key again; or look up
     what became of the first attempt before the second.
     """
-    for first, second in repeats(ledger):
-        if nature(str(second.call.name)) != "reads" and (outcome := _open_outcome(first)) and not _is_safe(ledger, first, second):
+    for first, second in repeats(ledger, lambda name: nature(name) != "reads"):
+        if (outcome := _open_outcome(first)) and not _is_safe(ledger, first, second):
             yield _finding(first, second, outcome)
 
 

@@ -117,6 +117,7 @@ def _family(name: str) -> str:
 _FITTING = {
     ("local_shell_call", "function_call_output"),  # some clients do it on purpose
     ("tool_search_call", "tool_search_output"),
+    ("tool_search_call", "function_call_output"),  # accepted by the provider in recorded requests
     ("mcp_approval_request", "mcp_approval_response"),
 }
 
