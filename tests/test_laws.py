@@ -78,7 +78,7 @@ def flatten_results(turns: list[Turn], at: int) -> None:
     turns[at] = say("user", f"[Result of {call.name} ({call.id})]: 14 barrels")
 
 
-ANY = {form: None for form in FORMATS}
+ANY = dict.fromkeys(FORMATS)
 BREAKERS: list[tuple[Callable[[list[Turn], int], None], dict[str, set[str]]]] = [
     (drop_result, {form: {"missing-result"} for form in FORMATS}),
     (double_result, {form: {"duplicate-result"} for form in FORMATS}),

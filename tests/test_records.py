@@ -216,7 +216,7 @@ def test_banner_above_json_lines() -> None:
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        (gzip.compress(b"{}"), "gzip"),
+        (gzip.compress(b"{}", mtime=0), "gzip"),
         (b"PK\x03\x04rest", "zip"),
         (b"SQLite format 3\0...", "SQLite"),
         (b"%PDF-1.7\n", "PDF"),

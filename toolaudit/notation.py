@@ -13,7 +13,8 @@ tool       <- a 4 C
 
 A role word begins a raw message; indented lines belong to it. `->` is a call, `<-` a result, `<-!` an error result, `~>` and `<~` a
 provider's own call and result, `* [id]` reasoning, `|` further prose, `@` a reference to an item, `%` any other part by its kind. `?`
-stands for an id that is absent. In brackets after a role: `(stop length)`, `(failed)`, `(no calls)`. `# name[, name]` at the end of a line: these rules must be reported there.
+stands for an id that is absent. In brackets after a role: `(stop length)`, `(failed)`, `(no calls)`. `# name[, name]` at the end of a
+line: these rules must be reported there.
 """
 
 from __future__ import annotations

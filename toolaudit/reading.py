@@ -12,7 +12,7 @@ from msgspec import Struct
 from toolaudit import formats
 from toolaudit.errors import UsageError
 from toolaudit.formats import BARE, Format, Message
-from toolaudit.formats._look import Found, Loose, Seen, Tie, is_response, look
+from toolaudit.formats._look import Found, Loose, Other, Seen, Tie, is_response, look
 from toolaudit.model import JSON, Key, Place, Trajectory, Unknown
 from toolaudit.report import Input
 from toolaudit.sources.records import NotJSON, NotText, Record, Unreadable, decode, reread, salvage, unreadable
@@ -59,6 +59,7 @@ class Reading:
         self.held: list[tuple[Found, Record | None]] = []
         self.bad: list[Unknown] = []
         self.salvaged: set[str] = set()
+        self.elsewhere: str | None = None
 
     def read(self, items: Iterable[Record | Unreadable | NotText]) -> Iterator[Stored | Healthy]:
         """The trajectories of the records, then those that only the end of the source completes."""
@@ -109,7 +110,9 @@ class Reading:
     def _seen(self, value: JSON, record: Record | None) -> Iterator[Stored]:
         number = record.number if record else 0
         found = [one for root, place in self._roots(number, value) for one in look(root, place, self.only)]
-        self.understood += bool(found)
+        others = [one for one in found if isinstance(one, Other) and not one.refusal]
+        self.understood += len(others) < len(found)
+        self.elsewhere = self.elsewhere or (others[0].what if others else None)
         several = sum(isinstance(one, Loose) for one in found) > 1  # a list of wrapped messages is a conversation of its own
         for one in found:
             if isinstance(one, Loose):
@@ -181,7 +184,7 @@ class Reading:
         strength = {name: max(loose.evidence[name] for loose in gathered) for name in names}
         best = max(strength.values(), default=0)
         leaders = sorted(name for name in names if strength[name] == best)
-        if not leaders or (len(leaders) > 1 and best > BARE + 1):
+        if not leaders or (len(leaders) > 1 and best > BARE):
             self._tie(gathered[0].message.place, leaders or sorted({name for loose in gathered for name in loose.evidence}))
             return
         trajectory = formats.format(leaders[-1]).read_messages([loose.message for loose in gathered])
@@ -194,6 +197,8 @@ class Reading:
         if not self.understood:
             given.status = "failed" if bad else "skipped"
             given.reason = "nothing in it could be read as JSON" if bad and not other else "no transcript is recognised in it"
+            if self.elsewhere:
+                given.reason = f"it holds {self.elsewhere}, which is not read yet"
         elif not self.trajectories and any(unknown.of == "tie" for unknown in self.bad):
             given.status, given.reason = "failed", "two formats fit it equally well: name one with --input-format"
         elif bad or other:

@@ -18,7 +18,7 @@ from toolaudit.errors import UsageError
 from toolaudit.model import JSON, Place, Trajectory
 
 DECISIVE, STRONG, MEDIUM, WEAK, BARE = 100, 80, 60, 30, 10
-"""Strengths of evidence: a value that names itself; tool traffic of one kind; a telling field; a hint; plain messages that any format holds."""
+"""Strengths: a value that names itself; tool traffic of one kind; a telling field; a hint; plain messages that any format holds."""
 
 
 class Evidence(Struct, frozen=True):

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from toolaudit import formats
 from toolaudit.formats import BARE, Evidence, Format, Message
+from toolaudit.formats._elsewhere import elsewhere
 from toolaudit.formats._json import has, mapping, name_of, session_key
 from toolaudit.model import JSON, Place, Trajectory
 
@@ -58,13 +59,16 @@ class Loose(Struct, kw_only=True):
     evidence: dict[str, int]
 
 
-class ErrorBody(Struct, kw_only=True):
-    """A provider's refusal, stored where a response might be: nothing in it can be paired."""
+class Other(Struct, kw_only=True):
+    """A value that names itself, but not as a format that is read; `what` is a phrase such as `a Gemini conversation`."""
 
     place: Place
+    what: str
+    refusal: bool = False
+    """A provider's error body: nothing in it could be paired."""
 
 
-Seen = Found | Tie | Loose | ErrorBody
+Seen = Found | Tie | Loose | Other
 
 
 def look(value: JSON, place: Place, only: Format | None = None) -> list[Seen]:
@@ -83,6 +87,9 @@ class _Search:
             return
         if isinstance(value, dict):
             name = session_key(value) or name_of(value) or name
+            if not self.forced and (what := elsewhere(value)) is not None:
+                yield Other(place=place, what=what)
+                return
         here = self._recognised(value, place, name)
         if here is not None:
             if isinstance(here, Found) and isinstance(value, dict) and not is_response(value):
@@ -91,7 +98,7 @@ class _Search:
         elif isinstance(value, dict) and (loose := self._loose(value, place)) is not None:
             yield loose
         elif isinstance(value, dict) and _is_refusal(value):
-            yield ErrorBody(place=place)
+            yield Other(place=place, what="a provider's refusal", refusal=True)
         elif depth > 0:
             yield from self._inside(value, place, name, depth)
 

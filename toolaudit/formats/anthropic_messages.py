@@ -68,6 +68,8 @@ def recognise_message(value: JSON) -> Evidence | None:
     if not isinstance(value, dict) or not isinstance(value.get("role"), str):
         return None
     content = value.get("content")
+    if content is None and has(value, "parts", "tool_calls", "function_call", "tool_call_id"):
+        return None
     if isinstance(content, list):
         kinds = kinds_of(content)
         if any(kind in _CALLS or kind.endswith("tool_result") for kind in kinds if kind is not None):

@@ -84,8 +84,8 @@ def recognise_message(value: JSON) -> Evidence | None:
     """Evidence that `value` is one message."""
     if not isinstance(value, dict) or not isinstance(value.get("role"), str) or isinstance(value.get("parts"), list):
         return None
-    if value["role"] in ("tool", "function") or has(value, "tool_calls", "function_call", "tool_call_id"):
-        return Evidence(STRONG, "`tool_calls` or messages with the role `tool`")
+    if _is_tool_traffic(value):
+        return Evidence(STRONG, "`tool_calls`, or results that name one")
     if value["role"] == "developer" or has(value, "refusal", "weight", "finish_reason"):
         return Evidence(MEDIUM, "fields of a Chat message")
     content = value.get("content")
@@ -94,9 +94,17 @@ def recognise_message(value: JSON) -> Evidence | None:
         if kinds & _PARTS:
             return Evidence(MEDIUM, "content parts of Chat")
         return Evidence(BARE, "messages") if kinds <= {"text"} else Evidence(BARE - 5, "messages")
-    if value["role"] == "system":
-        return Evidence(BARE + 1, "a `system` message")
     return Evidence(BARE, "messages") if isinstance(content, str) or value["role"] in _ROLES else Evidence(BARE - 5, "messages")
+
+
+def _is_tool_traffic(value: dict[str, JSON]) -> bool:
+    """Calls in the shape of this format, or a result that has the key for a call's id. A bare `tool` role proves nothing: logs of
+    other kinds have it too.
+    """
+    calls = sequence(value.get("tool_calls"))
+    shaped = any(isinstance(mapping(call).get(key), dict) for call in calls for key in ("function", "custom"))
+    legacy = isinstance(value.get("function_call"), dict) or (value["role"] == "function" and has(value, "name"))
+    return shaped or legacy or "tool_call_id" in value or value.get("tool_calls") == []
 
 
 # ------------------------------------------------------------------------------------------------------------------- reading
@@ -153,6 +161,7 @@ def _choices(value: dict[str, JSON], place: Place) -> Iterator[Trajectory]:
 def _trajectory(body: dict[str, JSON], messages: list[tuple[JSON, Place]], place: Place, answer: tuple[JSON, Place] | None) -> Trajectory:
     trajectory = Trajectory(place=place, format=NAME, kind="request", model=text_or_none(body.get("model")))
     turns = [_turn(message, where, trajectory.unknown) for message, where in messages]
+    _untie(turns, trajectory.unknown)
     if answer is not None:
         trajectory.sent, trajectory.sent_turns = True, len(turns)
         turns += _answer_turns(answer, trajectory.unknown)
@@ -164,6 +173,22 @@ def _trajectory(body: dict[str, JSON], messages: list[tuple[JSON, Place]], place
     trajectory.tools = _tools(body)
     trajectory.parallel = flag_of(body.get("parallel_tool_calls"))
     return trajectory
+
+
+def _untie(turns: list[Turn], unknown: list[Unknown]) -> None:
+    """Tool messages that name no call, in a transcript without structured calls, are prose of a template: nothing links them."""
+    results = [part for turn in turns for part in turn.results]
+    ids = {call.id for turn in turns for call in turn.calls}
+    for turn in turns:
+        if turn.key in ids and turn.results and turn.results[0].raw_ref is None:
+            turn.results[0].ref, turn.results[0].ref_key = turn.key, "id"  # some logs keep the call's id as the message's own
+    if any(turn.calls or turn.empty_calls for turn in turns) or any(result.raw_ref is not None for result in results):
+        return
+    loose = [turn for turn in turns if turn.results and turn.results[0].kind == "tool"]
+    for turn in loose:
+        turn.parts = [Text(place=turn.place / "content", text=text_of(turn.results[0].body))]
+    if loose:
+        unknown.append(Unknown(place=loose[0].place, what="a tool message that names no call, beside no structured calls,"))
 
 
 def _answer_turns(answer: tuple[JSON, Place], unknown: list[Unknown]) -> list[Turn]:
@@ -291,11 +316,14 @@ def _form(value: dict[str, JSON], key: str) -> ArgsForm:
 def _result(value: dict[str, JSON], place: Place) -> Result:
     legacy = value.get("role") == "function"
     error = flag_of(value.get("is_error"))
+    many = sequence(value.get("tool_call_ids"))  # one result for a list of calls, in logs that do not know parallel ones
+    ref_key = "tool_call_ids" if "tool_call_id" not in value and len(many) == 1 else "tool_call_id"
+    ref = many[0] if ref_key == "tool_call_ids" else value.get("tool_call_id")
     return Result(
         place=place,
-        ref=key_of(value.get("tool_call_id")),
-        raw_ref=value.get("tool_call_id"),
-        ref_key="tool_call_id",
+        ref=key_of(ref),
+        raw_ref=ref,
+        ref_key=ref_key,
         name=text_or_none(value.get("name")),
         flag=None if error is None else "error" if error else "ok",
         body=value.get("content"),

@@ -175,7 +175,7 @@ def _message_item(value: dict[str, JSON]) -> Evidence | None:
     if has(value, "tool_calls", "function_call", "tool_call_id") or value["role"] not in _ROLES:
         return None
     plain = isinstance(content, str) or kinds <= {"text", "refusal"}
-    return Evidence(BARE if value["role"] != "system" else BARE + 1, "messages") if plain and not isinstance(content, list) else None
+    return Evidence(BARE - 1, "messages") if plain and not isinstance(content, list) else None
 
 
 # ------------------------------------------------------------------------------------------------------------------- reading

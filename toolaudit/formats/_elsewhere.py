@@ -1,0 +1,75 @@
+"""Values that name themselves as something no reader here takes.
+
+Their messages often look like those of a format that is read. To read them as that would be to report faults that are none, and to
+pass them over in silence would be to call them clean: they are named instead.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from toolaudit.formats._json import has, kind_of, mapping, sequence
+from toolaudit.model import JSON
+
+_STREAM_TYPES: Final = frozenset(
+    {"message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta", "content_block_stop", "ping"}
+)
+_CONVERSE_EVENTS: Final = ("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop")
+_CONVERSE_PARTS: Final = frozenset({"toolUse", "toolResult", "reasoningContent", "cachePoint", "guardContent", "citationsContent"})
+
+
+def elsewhere(value: dict[str, JSON]) -> str | None:
+    """What `value` says it is, when that is none of the formats that are read; None otherwise."""
+    return _stream(value) or _protocol(value) or _provider(value) or _log(value)
+
+
+def _stream(value: dict[str, JSON]) -> str | None:
+    kind = kind_of(value) or ""
+    if value.get("object") == "chat.completion.chunk":
+        return "the chunk of a Chat stream"
+    if kind in _STREAM_TYPES and "role" not in value:
+        return "an event of a Messages stream"
+    if kind.startswith("response.") and has(value, "sequence_number", "response", "item", "item_id", "output_index", "event_id"):
+        return "an event of a Responses stream"
+    return "an event of a Converse stream" if any(isinstance(value.get(key), dict) for key in _CONVERSE_EVENTS) else None
+
+
+def _protocol(value: dict[str, JSON]) -> str | None:
+    if value.get("jsonrpc") == "2.0":
+        return "a JSON-RPC message"
+    kind = kind_of(value) or ""
+    return "a Realtime event" if kind.startswith(("conversation.item.", "input_audio_buffer.", "session.")) else None
+
+
+def _provider(value: dict[str, JSON]) -> str | None:
+    if any(isinstance(value.get(key), list) for key in ("contents", "candidates")) or _has_parts(value):
+        return "a Gemini conversation"
+    if any(isinstance(block, dict) and _CONVERSE_PARTS & block.keys() for block in _blocks(value)) or has(value, "toolConfig"):
+        return "a Bedrock Converse conversation"
+    turns = sequence(value.get("conversations"))
+    if turns and all({"from", "value"} <= mapping(turn).keys() for turn in turns):
+        return "a ShareGPT conversation"
+    if isinstance(value.get("done"), bool) and isinstance(value.get("message"), dict) and has(value, "model"):
+        return "an Ollama response"
+    return "a Gemini interaction" if value.get("object") == "interaction" or _is_interaction(value) else None
+
+
+def _is_interaction(value: dict[str, JSON]) -> bool:
+    return isinstance(value.get("steps"), list) and isinstance(value.get("status"), str)
+
+
+def _has_parts(value: dict[str, JSON]) -> bool:
+    """A message whose content is `parts`, with none of the types that other programs give theirs."""
+    parts = value.get("parts")
+    return isinstance(value.get("role"), str) and isinstance(parts, list) and all(kind_of(part) is None for part in parts)
+
+
+def _blocks(value: dict[str, JSON]) -> list[JSON]:
+    """The content blocks of the first messages."""
+    messages = sequence(value.get("messages")) or [value]
+    return [block for message in messages[:8] for block in sequence(mapping(message).get("content"))]
+
+
+def _log(value: dict[str, JSON]) -> str | None:
+    """Session logs that store a block a line, as a tree: read as plain messages they would seem full of splits."""
+    return "a line of a Claude Code session" if "parentUuid" in value and has(value, "sessionId", "uuid") else None
