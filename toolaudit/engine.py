@@ -6,6 +6,7 @@ read.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
@@ -13,12 +14,12 @@ from typing import BinaryIO
 from msgspec import Struct, field
 
 from toolaudit import formats, rules, targets
-from toolaudit.entries import Judged, Whereabouts, entries, judged
 from toolaudit.errors import InputError
 from toolaudit.model import JSON, Finding, Ledger, Place, Severity, Tool
 from toolaudit.pairing import pair
 from toolaudit.reading import Healthy, Prove, Reading, Stored
 from toolaudit.report import Entry, Input, Report
+from toolaudit.signs import OF_TEXT
 from toolaudit.sources import Source, Unusable, find, opened
 from toolaudit.sources.records import records
 
@@ -79,10 +80,18 @@ class Audit:
         self.options = options
         self.report = Report()
         self.memory = Memory()
-        self.chosen = options.chosen()
-        self.raw = any(rules.catalogue()[name].raw for name in self.chosen)
         self.only = formats.format(options.input_format) if options.input_format else None
         self.named_law = targets.law(options.target) if options.target is not None else None
+
+    @functools.cached_property
+    def chosen(self) -> frozenset[str]:
+        """The rules to run; looked up when the first record needs judging."""
+        return self.options.chosen()
+
+    @functools.cached_property
+    def raw(self) -> bool:
+        """A chosen rule looks at messages as they are stored."""
+        return any(rules.catalogue()[name].raw for name in self.chosen)
 
     # ---------------------------------------------------------------------------------------------------------- inputs
 
@@ -119,7 +128,9 @@ class Audit:
     def _prove(self) -> Prove | None:
         """The short way for healthy records, where what it proves is what is asked: the default rules under the natural laws."""
         asked = self.options
-        if asked.target or asked.input_format or asked.at or asked.deep or asked.tools is not None or not self.chosen <= rules.select():
+        if asked.target or asked.input_format or asked.at or asked.deep or asked.tools is not None:
+            return None
+        if asked.rules and not asked.rules <= rules.select():
             return None
         from toolaudit.express import prove
 
@@ -160,7 +171,7 @@ class Audit:
         trajectory = stored.trajectory
         trajectory.sent = trajectory.sent or self.options.sent
         ledger = pair(trajectory, self._law(trajectory.format))
-        found = list(judged(ledger, self.findings(ledger, stored.messages() if self.raw else ()), named=self.named_law is not None))
+        found = list(self.findings(ledger, stored.messages() if self.raw else ()))
         if trajectory.format:
             self._tally(ledger, given)
         if found:
@@ -173,8 +184,9 @@ class Audit:
     def findings(self, ledger: Ledger, messages: Iterable[tuple[JSON, Place]] = ()) -> Iterator[Finding]:
         """What the chosen rules find on a ledger, before any law is applied; `messages` are those as stored."""
         context = rules.Context(deep=self.options.deep, tools=self.options.tools, messages=tuple(messages))
+        signs = ledger.signs | OF_TEXT if self.options.deep else ledger.signs
         for name, header in rules.catalogue().items():
-            if name in self.chosen and (not header.needs or not ledger.signs.isdisjoint(header.needs)):
+            if name in self.chosen and (not header.needs or not signs.isdisjoint(header.needs)):
                 yield from rules.check(name)(ledger, context)
 
     def _tally(self, ledger: Ledger, given: Input) -> None:
@@ -190,7 +202,7 @@ class Audit:
         """Count a record that needs no judging."""
         count = len(healthy.calls)
         self._add(given, healthy.format, healthy.turns, count, count)
-        given.target = given.target or self._law(healthy.format).name
+        given.target = given.target or formats.format(healthy.format).TARGET
         self.report.summary.paired += count
         self.memory.enter(healthy.calls, given.path, Place(healthy.number))
 
@@ -205,7 +217,9 @@ class Audit:
         summary.calls += calls
         summary.results += results
 
-    def _enter(self, ledger: Ledger, found: list[Judged], given: Input, stored: Stored) -> None:
+    def _enter(self, ledger: Ledger, found: list[Finding], given: Input, stored: Stored) -> None:
+        from toolaudit.entries import Whereabouts, entries, judged  # a healthy run needs none of it
+
         where = Whereabouts(
             path=given.path,
             document=stored.document,
@@ -214,7 +228,7 @@ class Audit:
             content=self.options.content,
         )
         summary = self.report.summary
-        for entry in entries(ledger, found, where):
+        for entry in entries(ledger, list(judged(ledger, found, named=self.named_law is not None)), where):
             self.report.findings.append(entry)
             summary.errors += entry.severity == Severity.ERROR
             summary.warnings += entry.severity == Severity.WARNING

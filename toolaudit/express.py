@@ -11,17 +11,17 @@ Order of a turn is what makes the proof short: the set of ids asked for must be 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
 import orjson
 from msgspec import Raw, Struct
 
-from toolaudit import prose, traces
 from toolaudit.formats._json import SENTINELS, mapping
+from toolaudit.hints import SENTENCE, WINDOW, is_plain, may_hold_call, may_hold_result, may_report_failure
 from toolaudit.reading import Healthy
-from toolaudit.rules._again import must_not_be_done_twice
+from toolaudit.rules._again import must_not_be_done_twice, nature
 from toolaudit.rules._declared import is_valid
 
 _NOTHING = Raw(b"")
@@ -34,7 +34,7 @@ class _Part(Struct, gc=False):
     text: str | None = None
     id: str | None = None
     name: str | None = None
-    input: Raw = _NOTHING
+    input: dict[str, Any] | None = None
     tool_use_id: str | None = None
     content: str | list[_Part] | None = None
     is_error: bool | None = None
@@ -127,7 +127,7 @@ def prove(data: bytes) -> Healthy | None:
             return walk.messages(body.messages)
         if body.input and body.messages is None:
             return walk.items(body.input)
-    except _NotProved:
+    except (_NotProved, msgspec.MsgspecError):
         pass
     return None
 
@@ -167,7 +167,7 @@ class _Walk:
         self.open: dict[str, str] = {}  # id -> tool, of the calls that wait for their results
         self.names: dict[str, str] = {}
         self.called: list[str] = []
-        self.bodies: list[Any] = []
+        self.bodies: list[str] = []
         self.changed: set[tuple[str, bytes]] = set()
         self.asked: set[str] = set()
 
@@ -224,15 +224,14 @@ class _Walk:
             if part.type == "text":
                 if asked:
                     raise _NotProved  # text after a call may imitate its result
-                self._said(part.text or "")
+                self._said(part.text)
             elif part.type == "tool_use":
                 if form == "openai-chat" or part.caller is not None or part.toolset_name is not None:
                     raise _NotProved
                 asked, form = True, "anthropic-messages"
-                raw = bytes(part.input)
-                if raw[:1] != b"{":
+                if part.input is None:
                     raise _NotProved
-                self._call(part.id, part.name, orjson.loads(raw))
+                self._call(part.id, part.name, part.input)
             elif part.type not in ("thinking", "redacted_thinking") or part is content[-1]:
                 raise _NotProved
         return form
@@ -252,18 +251,17 @@ class _Walk:
         if isinstance(content, str):
             if self.open:
                 raise _NotProved
-            self._heard(content)
+            self._said(content)
             return form
         done = False
         for part in content:
             if part.type == "tool_result":
                 if done or form != "anthropic-messages" or part.toolset_name is not None:
                     raise _NotProved
-                self._marked(part)
-                self._answer(part.tool_use_id, part.content, None)
+                self._answer(part.tool_use_id, part.content, None, marked=part.is_error is True)
             elif part.type == "text":
                 done = True
-                self._heard(part.text or "")
+                self._said(part.text)
             elif part.type in ("image", "image_url", "document"):
                 done = True
             else:
@@ -272,14 +270,8 @@ class _Walk:
             raise _NotProved
         return form
 
-    def _marked(self, part: _Part) -> None:
-        """An Anthropic result: an error has content, and content that reports one is marked as one."""
-        head = part.content if isinstance(part.content, str) else _first_text(part.content)
-        if (part.is_error and not head) or (not part.is_error and head and traces.failure(head) is not None):
-            raise _NotProved
-
     def _tool(self, message: _Message, form: str | None) -> str:
-        if form != "openai-chat" or message.content is None or message.is_error is not None or message.tool_calls is not None:
+        if form != "openai-chat" or message.is_error is not None or message.tool_calls is not None:
             raise _NotProved
         self._answer(message.tool_call_id, message.content, message.name)
         return form
@@ -287,13 +279,17 @@ class _Walk:
     def _system(self, message: _Message) -> None:
         if self.open or message.tool_call_id is not None or message.tool_calls is not None:
             raise _NotProved
-        if isinstance(message.content, str):
-            self._heard(message.content)
-        elif message.content is not None:
-            for part in message.content:
-                if part.type != "text":
+        self._prose(message.content, ("text",))
+
+    def _prose(self, content: str | list[_Part] | None, kinds: tuple[str, ...]) -> None:
+        """Content that holds prose, or parts of some other `kinds`, and nothing else."""
+        if isinstance(content, str):
+            self._said(content)
+        elif content is not None:
+            for part in content:
+                if part.type not in kinds:
                     raise _NotProved
-                self._heard(part.text or "")
+                self._said(part.text)
 
     # -------------------------------------------------------------------------------------------------------- Responses
 
@@ -337,7 +333,7 @@ class _Walk:
         self._call(item.call_id, item.name, self._object(item.arguments))
 
     def _item_output(self, item: _Message, previous: str) -> None:
-        if previous == "reasoning" or item.status not in ("completed", None) or item.output is None:
+        if previous == "reasoning" or item.status not in ("completed", None):
             raise _NotProved
         self._answer(item.call_id, item.output, item.name)
 
@@ -349,14 +345,7 @@ class _Walk:
                 raise _NotProved
         elif item.role not in ("user", "system", "developer") or previous == "reasoning":
             raise _NotProved
-        heard = self._said if item.role == "assistant" else self._heard
-        if isinstance(item.content, str):
-            heard(item.content)
-            return
-        for part in item.content or ():
-            if part.text is None and part.type not in ("input_image", "input_file"):
-                raise _NotProved
-            heard(part.text or "")
+        self._prose(item.content, ("input_text", "output_text", "text", "input_image", "input_file"))
 
     # ----------------------------------------------------------------------------------------------------- what is common
 
@@ -384,31 +373,37 @@ class _Walk:
         self.names[key] = self.open[key] = name
         self.called.append(key)
 
-    def _answer(self, ref: str | None, body: str | list[_Part] | None, name: str | None) -> None:
+    def _answer(self, ref: str | None, body: str | list[_Part] | None, name: str | None, *, marked: bool | None = None) -> None:
+        """A result; `marked` is whether an error flag is set, where the format has one."""
         tool = self.open.pop(ref or "", None)
-        if tool is None or (name is not None and name != tool):
+        if tool is None or (name is not None and name != tool) or (body is None and marked is None):
             raise _NotProved
-        for text in (body,) if isinstance(body, str) else _texts(body):
+        texts = (body,) if isinstance(body, str) else _texts(body)
+        if marked and not any(texts):
+            raise _NotProved  # an error without content
+        # a failure matters where its flag is missing, or where the call may be made again
+        failing = marked is not None or nature(tool) != "reads"
+        for text in texts:
             if self.open or self.bodies:
                 if text in self.bodies and len(text) >= 16:
                     raise _NotProved  # two calls of a batch with one payload
                 self.bodies.append(text)
-            if not traces.quiet(text):
-                self._read(text)
+            if not is_plain(text) or (failing and may_report_failure(text[:SENTENCE].lower())):
+                self._read(text, marked)
 
-    def _read(self, text: str) -> None:
+    def _read(self, text: str, marked: bool | None) -> None:
+        from toolaudit import traces  # most logs never need it
+
         for window in traces.windows(text):
             if traces.secret(window) is not None or traces.placeholder(window):
                 raise _NotProved
-        kind = traces.failure(text[: traces.WINDOW])
-        if kind is not None and kind != "error":
+        kind = traces.failure(text[:WINDOW])
+        if kind is not None and (kind != "error" or marked is False):
             raise _NotProved
 
-    def _said(self, text: str) -> None:
-        if text and (prose.may_hold_call(text) or prose.may_hold_result(text)):
+    def _said(self, text: str | None) -> None:
+        if text and (may_hold_call(text) or may_hold_result(text)):
             raise _NotProved
-
-    _heard = _said
 
 
 def _is_plain(key: str) -> bool:
@@ -416,7 +411,7 @@ def _is_plain(key: str) -> bool:
     return key.isascii() and (key.isidentifier() or key.replace("_", "a").replace("-", "a").isalnum())
 
 
-def _texts(body: list[_Part] | None) -> Iterable[str]:
+def _texts(body: list[_Part] | None) -> Sequence[str]:
     texts = []
     for part in body or ():
         if part.type not in ("text", "input_text", "output_text", "image"):
@@ -424,7 +419,3 @@ def _texts(body: list[_Part] | None) -> Iterable[str]:
         if part.text is not None:
             texts.append(part.text)
     return texts
-
-
-def _first_text(body: Any) -> str:
-    return next((part.text for part in body or () if part.text), "")

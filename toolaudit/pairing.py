@@ -12,7 +12,7 @@ only when that leaves one candidate.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from msgspec import Struct, field
 
@@ -34,6 +34,7 @@ from toolaudit.model import (
     Turn,
     Where,
 )
+from toolaudit.signs import signs_of
 from toolaudit.targets import Law
 
 CUT_OFF = frozenset(
@@ -104,8 +105,12 @@ class _Pairing:
             self._unclaimed(index)
         self._states()
         self.ledger.live = [turn for turn in self.trajectory.turns if self.cut is None or turn.number >= self.cut[0]]
-        _signs(self.ledger, self.blocks)
+        self.ledger.signs = signs_of(self.ledger, side_by_side=self._side_by_side())
         return self.ledger
+
+    def _side_by_side(self) -> bool:
+        """Batches stand side by side, with nothing between."""
+        return any(first.batch is not None and second.batch is not None for first, second in itertools.pairwise(self.blocks))
 
     # ---------------------------------------------------------------------------------------------------------- calls
 
@@ -529,81 +534,3 @@ def _affix(ref: str, own: str) -> str:
 
 def _plain(key: str) -> str:
     return "".join(character for character in key if character.isalnum()).casefold()
-
-
-# ---------------------------------------------------------------------------------------------------------------------- signs
-
-
-def _signs(ledger: Ledger, blocks: list[Block]) -> None:
-    """Name what deviates, so that only the rules that speak of it are run."""
-    signs = ledger.signs
-    for p in ledger.pairs:
-        signs.add(p.state)
-        signs.update(_pair_signs(p))
-    for answer in ledger.answers:
-        signs.add(answer.state)
-        signs.add(answer.where)
-    for turn in ledger.trajectory.turns:
-        signs.update(_turn_signs(turn))
-    for first, second in itertools.pairwise(blocks):
-        if first.batch is not None and second.batch is not None:
-            signs.add("split-turn")
-    if any(len(batch.turns) > 1 for batch in ledger.batches):
-        signs.add("split-turn")
-    signs.update(f"unknown-{unknown.of}" for unknown in ledger.trajectory.unknown)
-    if ledger.trajectory.tools is not None:
-        signs.add("tools")
-    keys = [turn.key for turn in ledger.trajectory.turns if turn.key is not None]
-    if len(set(keys)) < len(keys):
-        signs.add("same-key")
-    if ledger.pairs:
-        signs.add("calls")
-        tools = [(p.call.name, p.batch.number) for p in ledger.pairs]
-        if len({name for name, _ in tools}) < len(set(tools)):
-            signs.add("same-tool")
-    for answer in ledger.answers:
-        signs.update(_result_signs(answer.result))
-    signs.difference_update({"paired", "first", "in"})
-
-
-def _result_signs(result: Result) -> Iterable[str]:
-    if result.executor == "client":
-        yield "results"
-    if result.flag in ("error", "denied", "cancelled"):
-        yield "error-flag"
-    if result.name is not None:
-        yield "result-name"
-
-
-def _pair_signs(pair: Pair) -> Iterable[str]:
-    if pair.why:
-        yield pair.why
-    if pair.call.id is None:
-        yield "nameless"
-    if pair.same_id is not None:
-        yield "same-id"
-    if pair.call.item_id is not None:
-        yield "item-id"
-    if pair.call.executor == "server":
-        yield "server-call"
-    if len(pair.batch.pairs) > 1:
-        yield "parallel"
-
-
-def _turn_signs(turn: Turn) -> Iterable[str]:
-    order = turn.order
-    if turn.empty_calls:
-        yield "empty-calls"
-    if turn.failed:
-        yield "failed"
-    if turn.stop is not None or turn.call_count:
-        yield "stop"
-    if "h" in order:
-        yield "reasoning"
-    if "x" in order:
-        yield "other"
-        yield from (part.kind for part in turn.parts if isinstance(part, Other) and part.kind == "reference")
-    if "c" in order and "t" in order.partition("c")[2]:
-        yield "text-after-call"
-    if "r" in order and set(order) != {"r"}:
-        yield "mixed-results"

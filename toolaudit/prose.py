@@ -16,6 +16,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from toolaudit.hints import may_hold_call, may_hold_result
 from toolaudit.model import Confidence
 
 EDGE = 1024
@@ -114,49 +115,9 @@ _NAMED = re.compile(
 )
 _EXAMPLE = re.compile(r"\b(?:example|format|syntax|notation|looks? like|template|for instance|e\.g\.|such as)\b", re.IGNORECASE)
 
-# ------------------------------------------------------------------------------------------------------------- the first test
-
-_CALL_MARK = re.compile(
-    r"^ {0,3}(?:<(?:[|｜]|tool|function|invoke|\w{1,20}:(?:tool|function|invoke))"
-    r"|\[(?:[Tt]ool|TOOL|Us|Call|Invok|[Aa]ssistant |[Ff]unction)"
-    r"|Action|(?:Call|Us|Invok)(?:ed|ing) (?:the )?(?:tool|function)|tool_(?:use|call)|(?:print\()?default_api\.)",
-    re.MULTILINE,
-)
-
 
 def _ends(text: str, deep: bool) -> str:
     return text if deep or len(text) <= 2 * EDGE else f"{text[:EDGE]}\n{text[-EDGE:]}"
-
-
-def may_hold_call(text: str) -> bool:
-    """Whether any notation of a call may stand in `text`: one of its pieces is there, and one begins a line."""
-    said = (
-        "ool" in text
-        or "unction" in text
-        or ("<" in text and ("invoke name" in text or "<|" in text or "<｜" in text))
-        or ("[" in text and ("[Call" in text or "[Invok" in text or "TOOL" in text))
-        or "default_api." in text
-        or (":" in text and "Action Input" in text)
-    )
-    return (said and (_CALL_MARK.search(text) is not None or "to=functions." in text)) or _opens_json_call(text)
-
-
-def _opens_json_call(text: str) -> bool:
-    return text[:1] in ("{", " ", "\n") and '"name"' in text
-
-
-_RESULT_MARK = re.compile(
-    r"^ {0,3}(?:<(?:\w{1,20}:)?(?:tool|function)_(?:re|out)"
-    r"|\[(?:Result|Output|Response|[Tt]ool|TOOL|[Ff]unction|[\w.:/-]{1,128} (?:for '|[Rr]esult\]|[Oo]utput\]))"
-    r"|(?:The )?(?:[Tt]ool|TOOL|[Ff]unction)[ _]|(?:Results?|Output|Response) (?:of|from|for) |Observation|## Return|EXECUTION RESULT)",
-    re.MULTILINE,
-)
-
-
-def may_hold_result(text: str) -> bool:
-    """Whether any notation of a result may stand in `text`: one of its words is there, and one begins a line."""
-    said = "esult" in text or "utput" in text or "esponse" in text or "eturn" in text or "Observation" in text or "RESULT" in text
-    return said and _RESULT_MARK.search(text) is not None
 
 
 # ---------------------------------------------------------------------------------------------------------------- what is said

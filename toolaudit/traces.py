@@ -15,10 +15,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from toolaudit.hints import LONGEST_PLACEHOLDER, SENTENCE, WINDOW, may_report_failure
 from toolaudit.model import JSON, Confidence
-
-WINDOW = 256
-"""How many characters of the beginning and of the end of a text are looked at."""
 
 Failure = Literal["timeout", "cancelled", "interrupted", "unknown", "error"]
 
@@ -31,28 +29,6 @@ class Secret(Struct, frozen=True, gc=False):
     masked: str
     """Its first four characters and its length."""
     confidence: Confidence
-
-
-def quiet(text: str) -> bool:
-    """Nothing in the ends of `text` hints at a secret, a failure or a placeholder: the shortest way past the three questions below.
-
-    Single characters are looked for first: that is several times faster than looking for two.
-    """
-    size = len(text)
-    head = text[:_SENTENCE].lower()
-    for hint in _HINTS:
-        if hint in head:
-            return False
-    if size <= _LONGEST and ("esult" in text or "ool" in text):
-        return False
-    ends = text if size <= 2 * WINDOW else f"{text[:WINDOW]} {text[-WINDOW:]}"
-    return not (
-        ("-" in ends and ("k-" in ends or "-----B" in ends or "xox" in ends))
-        or ("I" in ends and ("IA" in ends or "AIz" in ends))
-        or (":" in ends and "://" in ends)
-        or ("J" in ends and "eyJ" in ends)
-        or ("_" in ends and any(marker in ends for marker in _UNDERSCORED))
-    )
 
 
 # ------------------------------------------------------------------------------------------------------------------- windows
@@ -138,7 +114,6 @@ _KEYS: dict[str, tuple[Known, ...]] = {
     "AIz": (_known("AIza", "a Google API key", r"AIza([A-Za-z0-9_-]{35})"),),
 }
 """Keys by two or three characters that are rare in prose and cheap to look for: marker, what it is, what it looks like."""
-_UNDERSCORED = tuple(marker for marker, _, _ in _KEYS["_"])
 _BLOCK = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY-----(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{20}")
 _JWT = re.compile(_FREE + r"eyJ[A-Za-z0-9_-]{8,4096}\.eyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{16,1024}")
 _JOHN_DOE = "IkpvaG4gRG9lI"
@@ -209,16 +184,9 @@ def failure(text: str) -> Failure | None:
 
     `timeout`, `cancelled`, `interrupted` and `unknown` leave open whether the tool did its work; `error` does not.
     """
-    head = text[:_SENTENCE].lower()
-    for hint in _HINTS:
-        if hint in head:
-            return _failure(text[:WINDOW].strip().lower())
+    if may_report_failure(text[:SENTENCE].lower()):
+        return _failure(text[:WINDOW].strip().lower())
     return None
-
-
-_SENTENCE = 120
-"""Within so many characters a report of a failure says so; a result of at most this length that is one line says one thing."""
-_HINTS = ("rror", "fail", "xcept", "trace", "timeout", "timed", "cancel", "abort", "rrupt", "socket", "conn", "deadline")
 
 
 def _failure(head: str) -> Failure | None:
@@ -261,7 +229,7 @@ _DENIAL = re.compile(r"\b(?:no|not|never|without|none|0|if|when|before|until)\b|
 
 def _outcome_of_sentence(head: str) -> Failure | None:
     """A short result that says in other words that the outcome is open."""
-    if len(head) > _SENTENCE or "\n" in head.rstrip() or _DENIAL.search(head):
+    if len(head) > SENTENCE or "\n" in head.rstrip() or _DENIAL.search(head):
         return None
     outcome = _outcome(head)
     told = outcome in ("timeout", "unknown") or (outcome != "error" and _OF_A_CALL.search(head))
@@ -288,7 +256,6 @@ _PLACEHOLDERS = (
     "no tool result available",
     "tool execution was cancelled.",  # turnstone
 )
-_LONGEST = 240
 
 
 def placeholder(text: str) -> bool:
@@ -296,7 +263,7 @@ def placeholder(text: str) -> bool:
 
     `aborted` is none (agents write it when a call really was), nor are the fixed texts for skipped actions of a toolset.
     """
-    if len(text) > _LONGEST or ("esult" not in text and "ool" not in text):
+    if len(text) > LONGEST_PLACEHOLDER or ("esult" not in text and "ool" not in text):
         return False
     plain = text.casefold()
     return any(mark in plain for mark in _PLACEHOLDERS)

@@ -8,9 +8,10 @@ ledger shows one of the signs it needs.
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Callable, Iterator
-from importlib import import_module, resources
+from importlib import import_module
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
@@ -70,6 +71,7 @@ def rule(
     return lambda check: check
 
 
+_HERE = os.path.dirname(__file__)  # noqa: PTH120
 _HEADER = re.compile(r"^@rule\((.*?)\)\ndef (\w+)", re.MULTILINE | re.DOTALL)
 
 
@@ -79,12 +81,13 @@ def catalogue() -> dict[str, Header]:
     import ast
 
     headers = {}
-    for file in sorted(resources.files(__name__).iterdir(), key=lambda file: file.name):
-        if not file.name.endswith(".py") or file.name.startswith("_"):
+    for file in sorted(os.listdir(_HERE)):  # noqa: PTH208 - the machinery behind paths and resources costs more than this whole look
+        if not file.endswith(".py") or file.startswith("_"):
             continue
-        found = _HEADER.search(file.read_text("utf-8"))
-        if found is None or found[2] != file.name[:-3]:
-            raise AssertionError(f"{file.name} holds no rule of its own name")
+        with open(os.path.join(_HERE, file), encoding="utf-8") as stream:  # noqa: PTH118, PTH123
+            found = _HEADER.search(stream.read())
+        if found is None or found[2] != file[:-3]:
+            raise AssertionError(f"{file} holds no rule of its own name")
         call = ast.parse(f"rule({found[1]})", mode="eval").body
         assert isinstance(call, ast.Call)
         said = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}

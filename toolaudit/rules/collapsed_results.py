@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from toolaudit import traces
+from toolaudit.hints import WINDOW
 from toolaudit.model import Batch, Finding, Ledger, Pair, Related
 from toolaudit.rules import Context, rule
 from toolaudit.rules._again import answer_of
@@ -72,8 +73,8 @@ def _text(pair: Pair) -> str:
     if answer is None or answer.state != "first" or failure_of(answer) is not None:
         return ""
     text = "\n".join(traces.windows(answer.result.body, deep=True))
-    short = text[: traces.WINDOW]
-    generic = len(text) < traces.WINDOW and _GENERIC.search(short.casefold())
+    short = text[:WINDOW]
+    generic = len(text) < WINDOW and _GENERIC.search(short.casefold())
     return "" if len(text) < 16 or generic or traces.placeholder(text) else text
 
 

@@ -11,7 +11,7 @@ from toolaudit.rules import Context, rule
 from toolaudit.rules._say import of_turn, tool
 
 
-@rule(category="flattening", severity="warning", side="shape", since="0.1.0")
+@rule(category="flattening", severity="warning", side="shape", needs=("prose",), since="0.1.0")
 def flattened_call(ledger: Ledger, context: Context) -> Iterator[Finding]:
     """A call is written out as prose in an assistant turn.
 

@@ -13,7 +13,7 @@ from toolaudit.rules.flattened_call import call_of, is_taught, known_tools
 from toolaudit.text import quote
 
 
-@rule(category="flattening", severity="warning", side="shape", since="0.1.0")
+@rule(category="flattening", severity="warning", side="shape", needs=("prose",), since="0.1.0")
 def flattened_results(ledger: Ledger, context: Context) -> Iterator[Finding]:
     """The output of a tool is written out as prose.
 

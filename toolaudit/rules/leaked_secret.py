@@ -10,7 +10,7 @@ from toolaudit.rules._say import of_result, tool
 from toolaudit.traces import Secret, secret, windows
 
 
-@rule(category="results", severity="warning", needs=("results",), since="0.1.0")
+@rule(category="results", severity="warning", needs=("telling",), since="0.1.0")
 def leaked_secret(ledger: Ledger, context: Context) -> Iterator[Finding]:
     """A result holds a credential, or an address with a password.
 

@@ -9,7 +9,7 @@ from toolaudit.rules import Context, rule
 from toolaudit.rules._say import of_call, tool
 
 
-@rule(category="turns", severity="note", since="0.1.0")
+@rule(category="turns", severity="note", needs=("calls",), since="0.1.0")
 def starts_with_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """A history begins with a turn of the assistant that calls a tool.
 

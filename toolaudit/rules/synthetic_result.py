@@ -11,7 +11,7 @@ from toolaudit.rules._say import call_of, of_result, tool
 from toolaudit.traces import placeholder, windows
 
 
-@rule(category="results", severity="note", needs=("results",), since="0.1.0")
+@rule(category="results", severity="note", needs=("telling",), since="0.1.0")
 def synthetic_result(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """A call was answered by a repairer's placeholder, not by its tool.
 

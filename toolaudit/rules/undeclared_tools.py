@@ -9,7 +9,7 @@ from toolaudit.rules import Context, rule
 from toolaudit.text import plural
 
 
-@rule(category="arguments", severity="warning", since="0.1.0")
+@rule(category="arguments", severity="warning", needs=("calls", "results"), since="0.1.0")
 def undeclared_tools(ledger: Ledger, context: Context) -> Iterator[Finding]:
     """A request holds calls or results but declares no tools, where its receiver needs them declared.
 

@@ -11,7 +11,7 @@ from toolaudit.rules._say import call_of, of_result, tool
 from toolaudit.traces import failure, placeholder, windows
 
 
-@rule(category="results", severity="note", needs=("results",), since="0.1.0")
+@rule(category="results", severity="note", needs=("telling",), since="0.1.0")
 def unmarked_error(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """The text of a result reports a failure, but its error flag is not set.
 

@@ -11,7 +11,7 @@ from toolaudit.rules._say import call_of, is_judged, of_result, tool
 from toolaudit.text import quote
 
 
-@rule(category="results", severity="warning", since="0.1.0")
+@rule(category="results", severity="warning", needs=("results",), since="0.1.0")
 def wrong_result_type(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """A result holds what results of its format cannot hold, or is of another kind than its call.
 
