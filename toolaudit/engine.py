@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from toolaudit import formats, rules, targets
 from toolaudit.errors import InputError
 from toolaudit.model import JSON, Finding, Ledger, Place, Severity, Tool
-from toolaudit.pairing import pair
+from toolaudit.pairing import pair, recurring
 from toolaudit.reading import Healthy, Prove, Reading, Stored
 from toolaudit.report import Entry, Input, Report
 from toolaudit.signs import OF_TEXT
@@ -228,12 +228,17 @@ class Audit:
             content=self.options.content,
         )
         summary = self.report.summary
+        own = {p.call.id for p in ledger.pairs}
         for entry in entries(ledger, list(judged(ledger, found, named=self.named_law is not None)), where):
             self.report.findings.append(entry)
             summary.errors += entry.severity == Severity.ERROR
             summary.warnings += entry.severity == Severity.WARNING
             summary.notes += entry.severity == Severity.NOTE
-            if entry.rule in ("orphan-result", "dropped-assistant-turn") and entry.call_id:
+            if (
+                entry.rule in ("orphan-result", "dropped-assistant-turn")
+                and entry.call_id not in own
+                and not recurring(entry.call_id or "")
+            ):
                 self.memory.orphans.append(entry)
 
 
@@ -250,5 +255,7 @@ def audit(given: JSON, options: Options | None = None) -> Report:
         if not run.report.summary.files:
             raise InputError(run.report.incomplete[0], "`toolaudit formats` lists what is recognised")
     else:
-        run.value(given)
+        from toolaudit.api import plain
+
+        run.value(plain(given))
     return run.report

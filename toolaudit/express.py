@@ -26,6 +26,7 @@ from toolaudit.rules._declared import is_valid
 
 _NOTHING = Raw(b"")
 _ENDS = frozenset({"stop", "length", "content_filter", "end_turn", "max_tokens", "stop_sequence", "refusal", "completed"})
+_ITEMS = {"function_call": "fc", "function_call_output": "fc", "message": "msg", "reasoning": "rs"}
 _ASKS = frozenset({"tool_calls", "tool_use"})
 
 
@@ -74,6 +75,7 @@ class _Message(Struct, gc=False):
     stop_reason: str | None = None
     is_error: bool | None = None
     function_call: Any = None
+    usage: Any = None
     refusal: Any = None
     parts: Any = None
     caller: Any = None
@@ -103,6 +105,8 @@ class _Body(Struct, gc=False):
     res: Any = None
     response_body: Any = None
     incomplete_details: Any = None
+    thinking: Any = None
+    error: Any = None
     has_more: Any = None
 
 
@@ -147,14 +151,18 @@ def _declared(tools: bytes) -> dict[str, Check] | None:
     """
     if not tools or tools == b"null":
         return None
-    checks = {}
-    for tool in orjson.loads(tools):
-        inner = mapping(mapping(tool).get("function")) or mapping(tool)
-        name, schema = inner.get("name"), inner.get("input_schema", inner.get("parameters"))
-        if not isinstance(name, str) or not isinstance(schema, dict) or inner.get("output_schema") is not None:
-            raise _NotProved
-        checks[name] = is_valid(schema)
-    return checks
+    try:
+        return dict(_check(tool) for tool in orjson.loads(tools))
+    except (TypeError, ValueError, RecursionError):  # no list, no JSON for this decoder, deeper than a validator goes
+        raise _NotProved from None
+
+
+def _check(tool: Any) -> tuple[str, Check]:
+    inner = mapping(mapping(tool).get("function")) or mapping(tool)
+    name, schema = inner.get("name"), inner.get("input_schema", inner.get("parameters"))
+    if not isinstance(name, str) or not isinstance(schema, dict) or inner.get("output_schema") is not None:
+        raise _NotProved
+    return name, is_valid(schema)
 
 
 class _Walk:
@@ -179,7 +187,7 @@ class _Walk:
         spoken = False
         for message in messages:
             role = message.role
-            if message.parts is not None or message.function_call is not None or message.caller is not None:
+            if message.parts is not None or message.function_call is not None or message.usage is not None:
                 raise _NotProved
             if role == "assistant":
                 if not spoken:
@@ -319,7 +327,8 @@ class _Walk:
         return Healthy("openai-responses", len(items), self.called)
 
     def _identify(self, item: _Message) -> None:
-        if item.id in self.asked or item.id == item.call_id or item.type is None:
+        prefix = _ITEMS.get(item.type or "")
+        if prefix is None or item.id in self.asked or item.id == item.call_id or not (item.id or "").startswith(prefix):
             raise _NotProved
         self.asked.add(item.id or "")
 

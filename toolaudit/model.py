@@ -172,6 +172,8 @@ class Turn(Struct, kw_only=True, gc=False):
     """A list of calls is present and empty."""
     call_count: int = 0
     """How many calls other fields (usage, metadata) say this turn made; 0 when nothing says so."""
+    tokens: int = 0
+    """How many tokens other than reasoning this turn is said to have; 0 when nothing says so."""
     failed: bool = False
     """The turn was aborted or ended in an error."""
 
@@ -243,6 +245,10 @@ class Trajectory(Struct, kw_only=True, gc=False):
     """Why earlier turns may exist that are not here (`previous_response_id`, …); None when the list is whole."""
     fragment: bool = False
     """A log that begins mid-conversation, or a page with more before it."""
+    carrier: Role | None = None
+    """The role of the messages that hold results in this format; None where results are no messages."""
+    thinking: bool = False
+    """The request demands reasoning before each call (manual thinking)."""
     parallel: bool | None = None
     """The request's `parallel_tool_calls` (or its opposite number), when set."""
     unknown: list[Unknown] = field(default_factory=list)

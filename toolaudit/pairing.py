@@ -12,6 +12,7 @@ only when that leaves one candidate.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct, field
@@ -55,6 +56,10 @@ class Block(Struct, gc=False):
     def parts(self) -> Iterator[tuple[Turn, Part]]:
         return ((turn, part) for turn in self.turns for part in turn.parts)
 
+    def position(self, part: Part) -> int:
+        """Index of a part among all parts of the block."""
+        return next(index for index, (_, other) in enumerate(self.parts()) if other is part)
+
     def answers(self) -> bool:
         """Holds results of tools."""
         return any("r" in turn.order for turn in self.turns)
@@ -94,6 +99,7 @@ class _Pairing:
         self.block_of: dict[int, int] = {}  # number of a pair's turn -> index of its block
         self.answers_in: dict[int, list[Answer]] = {}  # index of a block -> the answers it holds
         self.cut = _last_compaction(trajectory)
+        self.unseen: set[str] = set()  # ids of calls that are out of sight, but were answered
         self.references = any(isinstance(part, Other) and part.kind == "reference" for _, part in trajectory.parts())
 
     def run(self) -> Ledger:
@@ -152,6 +158,8 @@ class _Pairing:
         A copy has the same calls, and between it and its original stand only results and other copies. Where ids recur by
         design (`call_0`, `name:1`) an equal call may be a new one: it then has an answer of its own that differs.
         """
+        if snapshot := self._snapshot(turn, calls):
+            return snapshot
         ids = [call.id for call in calls]
         if None in ids or len(set(ids)) != len(ids):
             return {}
@@ -165,6 +173,16 @@ class _Pairing:
         if not self._only_results_between(known[0].turn, turn) or self._is_reuse(index, known):
             return {}
         return {str(other.call.id): other for other in known}
+
+    def _snapshot(self, turn: Turn, calls: list[Call]) -> dict[str, Pair]:
+        """The pairs of the turn right before, when this one holds all its calls and more: a stream stored as it grew."""
+        before = self.trajectory.turns[turn.number - 2] if turn.number > 1 else None
+        if before is None or self.trajectory.unit == "item" or not 0 < len(before.calls) < len(calls):
+            return {}
+        by_id = {call.id: call for call in calls}
+        if not all(call.id in by_id and _same_call(call, by_id[call.id]) for call in before.calls):
+            return {}
+        return {str(call.id): self.by_id[call.id][-1] for call in before.calls if call.id in self.by_id}
 
     def _same_turn(self, first: Turn, second: Turn) -> bool:
         texts = [[part.text.strip() for part in turn.texts if part.text.strip()] for turn in (first, second)]
@@ -182,7 +200,7 @@ class _Pairing:
 
     def _is_reuse(self, index: int, known: list[Pair]) -> bool:
         """A call that looks repeated, but was answered and gets an answer of its own, under an id of a kind that recurs."""
-        if not all(other.answered for other in known) or not all(_recurring(str(other.call.id)) for other in known):
+        if not all(other.answered for other in known) or not all(recurring(str(other.call.id)) for other in known):
             return False
         ahead = self._answers_ahead(index)
         return any(str(p.call.id) in ahead and ahead[str(p.call.id)] != p.answers[0].result.body for p in known)
@@ -217,7 +235,9 @@ class _Pairing:
         last = known[-1]
         answer.pair, answer.link = last, "id"
         if last.call.executor == "server" and answer.result.executor == "client":
-            answer.state = "duplicate" if last.answered else "server"
+            answer.state = "duplicate" if last.answered or last.call.expects == "none" else "server"
+            if answer.state == "server":
+                return
         elif last.copy_of is not None or any(p.copy_of is last for p in known):
             answer.state = "copy"
         else:
@@ -247,10 +267,13 @@ class _Pairing:
     def _where(self, index: int, answer: Answer, pair: Pair) -> tuple[Where, Part | None]:
         """Where a result stands, seen from its call; with the part that stands in the way."""
         result, block, home = answer.result, self.blocks[index], self.block_of[pair.turn.number]
-        if result.executor == "server":
-            return ("late", self._intruder(home, index)) if self._resumed_with_prose(home, index) else ("in", None)
-        if block.side == "a" and self.trajectory.unit == "message":
+        carrier = self.trajectory.carrier
+        if carrier is not None and answer.turn.role != ("assistant" if result.executor == "server" else carrier):
             return "role", None
+        if result.executor == "server":
+            if index == home and block.position(result) < block.position(pair.call):
+                return "early", None
+            return ("late", self._intruder(home, index)) if self._resumed_with_prose(home, index) else ("in", None)
         if pair.call.expects == "later" or self.law.answers == "anywhere" or pair.call.kind == "mcp_approval_request":
             return "in", None
         first = self._answer_block(home)
@@ -300,7 +323,7 @@ class _Pairing:
         """Link results that stand before their call."""
         for answer in self.ledger.answers:
             if answer.pair is None and answer.result.ref is not None:
-                later = [p for p in self.by_id.get(answer.result.ref, ()) if not p.answered and p.turn.number > answer.turn.number]
+                later = [p for p in self.by_id.get(answer.result.ref, ()) if not p.answered and p.turn.number >= answer.turn.number]
                 if later:
                     answer.pair, answer.link, answer.state, answer.where = later[0], "id", "first", "early"
                     later[0].answers.append(answer)
@@ -315,9 +338,9 @@ class _Pairing:
         for answer in loose:
             self._by_variant(index, answer)
         self._without_id(index, [answer for answer in loose if answer.pair is None and answer.result.ref is None])
-        orphans = [answer for answer in loose if answer.pair is None and answer.result.ref is not None]
-        for answer in orphans:
-            answer.state = self._orphan_state(index, answer)
+        for answer in loose:
+            if answer.pair is None and answer.result.ref is not None and answer.state == "orphan":
+                answer.state = self._orphan_state(index, answer)
 
     def _open_before(self, index: int) -> list[Pair]:
         """Unanswered calls of the client before a block, those of the newest batch first."""
@@ -334,6 +357,9 @@ class _Pairing:
         if len(related) == 1:
             pair, note = related[0]
             self._attach(index, answer, pair, "variant", note)
+            answer.state = "mismatched" if pair.call.id is not None else "first"
+        elif ref == answer.result.item_id and len(waiting := self._open_before(index)) == 1:
+            self._attach(index, answer, waiting[0], "variant", "the id of the output's own item")
             answer.state = "mismatched"
 
     def _without_id(self, index: int, nameless: list[Answer]) -> None:
@@ -351,16 +377,23 @@ class _Pairing:
                 self._attach(index, answer, pair, "position")
                 answer.state = "nameless"
         elif rest:
+            for answer in rest:
+                answer.state = "orphan" if answer.result.kind == "function" and not waiting else "nameless"
             for pair in waiting:
                 pair.state, pair.why = "unjudged", "ambiguous"
 
     def _batch_before(self, index: int) -> int:
         return next((i for i in range(index - 1, -1, -1) if self.blocks[i].batch is not None), -1)
 
+    def _unjudged(self, answer: Answer) -> AnswerState:
+        """A result whose call is out of sight; a second one for it is still one too many."""
+        self.unseen.add(answer.result.ref or "")
+        return "unjudged"
+
     def _follows_prose(self, index: int, answer: Answer) -> bool:
         """The user's words stand right before a result, and no call is open that they may have come between."""
         earlier = self.trajectory.turns[: answer.turn.number - 1]
-        before = next((turn for turn in reversed(earlier) if turn.role != "system" and set(turn.order) - {"r"}), None)
+        before = next((turn for turn in reversed(earlier) if turn.role == "assistant" or said(turn)), None)
         batch = self._batch_before(index)
         waiting = batch >= 0 and not all(p.answered for p in self.blocks[batch].batch.pairs)  # type: ignore[union-attr]
         return before is not None and before.role == "user" and not waiting
@@ -368,22 +401,27 @@ class _Pairing:
     def _orphan_state(self, index: int, answer: Answer) -> AnswerState:
         place = (answer.turn.number, 0)
         if self.trajectory.hidden or self.references or answer.result.ref in self.trajectory.salvaged:
-            return "unjudged"
-        if (self.cut is not None and place < self.cut) or (self.trajectory.fragment and not self._batch_seen(index)):
+            return "duplicate" if answer.result.ref in self.unseen else self._unjudged(answer)
+        if (self.cut is not None and (place < self.cut or not self._called_since(index))) or self._before_the_log(index):
             return "unjudged"
         whole = all(other.pair is None for other in self.answers_in[index])
         lost = whole and answer.result.executor == "client" and self._follows_prose(index, answer)
         return "dropped" if lost else "orphan"
 
-    def _batch_seen(self, index: int) -> bool:
-        return any(block.side == "a" for block in self.blocks[:index])
+    def _called_since(self, index: int) -> bool:
+        """A batch stands between the last compaction and a block: its results could be told."""
+        return any(block.batch is not None and block.turns[-1].number >= (self.cut or (0, 0))[0] for block in self.blocks[:index])
+
+    def _before_the_log(self, index: int) -> bool:
+        """The log begins in the middle, and the call may have been made before."""
+        return self.trajectory.fragment and not any(block.side == "a" for block in self.blocks[:index])
 
     # --------------------------------------------------------------------------------------------------------- states
 
     def _states(self) -> None:
         for batch in self.ledger.batches:
             home = self.block_of[batch.turns[0].number]
-            batch.next_turn = self._spoke_again(batch, home) or self._too_late(home)
+            batch.next_turn = self._spoke_again(batch, home) or self._too_late(batch, home)
             batch.last = batch.next_turn is None
             for pair in batch.pairs:
                 if pair.why != "ambiguous":
@@ -397,13 +435,17 @@ class _Pairing:
         after = self.blocks[home].turns[self.blocks[home].turns.index(last) + 1 :]
         return next((turn for turn in after if turn.texts and (turn.key is None or turn.key != last.key)), None)
 
-    def _too_late(self, home: int) -> Turn | None:
-        """The first turn after a batch and its answers: what stands before it is its answer, what follows is too late."""
+    def _too_late(self, batch: Batch, home: int) -> Turn | None:
+        """The first turn after a batch that is not its answer: a result that follows from there on is too late."""
+        own = {answer.turn.number for pair in batch.pairs for answer in pair.answers}
         for block in self.blocks[home + 1 :]:
             for turn in block.turns:
-                if not turn.results or block.side == "a":
+                if not turn.results or block.side == "a" or (turn.number not in own and not self._nameless(turn)):
                     return turn
         return None
+
+    def _nameless(self, turn: Turn) -> bool:
+        return any(result.ref is None for result in turn.results)
 
     def _state(self, pair: Pair, home: int) -> tuple[PairState, str]:
         call = pair.call
@@ -441,11 +483,24 @@ class _Pairing:
             return "open", "errored"
         if call.state == "partial" or (pair.turn.stop in CUT_OFF and pair is batch.pairs[-1]):
             return "open", "truncated"
-        if call.state == "waiting":
+        if call.state == "waiting" and batch.last:
             return "open", "waiting"
+        if self._shares_id(pair):
+            return "unjudged", "shared-id"
         if batch.last and not self._known_late(batch):
             return "open", "pending"
         return "missing", ""
+
+    def _shares_id(self, pair: Pair) -> bool:
+        """Another call bears the id while this one is open: which of them a result answers cannot be told."""
+        known = self.by_id.get(pair.call.id or "", [])
+        after = known[known.index(pair) + 1 :] if pair in known else []
+        return (pair.same_id is not None and not pair.same_id.copy_of and self._overlap(pair, pair.same_id)) or any(
+            other.same_id is pair or other.copy_of is pair for other in after
+        )
+
+    def _overlap(self, pair: Pair, former: Pair) -> bool:
+        return former.batch is pair.batch or not any(answer.turn.number < pair.turn.number for answer in former.answers)
 
     def _known_late(self, batch: Batch) -> bool:
         """The last batch is known to have been sent, or was closed by a message that answers only part of it."""
@@ -456,6 +511,11 @@ class _Pairing:
 
 _MAY_STAY_OPEN = frozenset({"shell_call", "program", "multi_agent_call", "tool_search_call"})
 """Provider's calls that may be left without a result of their own."""
+
+
+def said(turn: Turn) -> bool:
+    """A turn that says something beside results; one without any part, or with results only, says nothing."""
+    return turn.role != "system" and bool(set(turn.order) - {"r"})
 
 
 def _last_compaction(trajectory: Trajectory) -> tuple[int, int] | None:
@@ -483,7 +543,7 @@ def _same_call(first: Call, second: Call) -> bool:
     return first.name == second.name and first.args == second.args
 
 
-def _recurring(key: str) -> bool:
+def recurring(key: str) -> bool:
     """Whether an id is of a kind that is not unique by design: a counter, or a short constant."""
     stem, _, digits = key.rpartition(":")
     if stem and digits.isdigit():
@@ -517,7 +577,17 @@ def relation(ref: str, call: Call) -> str:
         return "the id in other letter case"
     if _plain(ref) == _plain(own) and len(_plain(own)) >= 4:
         return "the id with other punctuation"
+    if (stem := _stem(ref)) == _stem(own) and ref not in (stem, own) and own != stem:
+        return "the id with another prefix"
     return _affix(ref, own)
+
+
+_PREFIX = re.compile(r"^(?:call|fc|ctc|toolu|tooluse|toolu_bdrk|toolu_vrtx|srvtoolu|chatcmpl-tool|fco|tool|functions)[_.-]")
+
+
+def _stem(key: str) -> str:
+    """An id without the prefix that its vendor gives it."""
+    return _PREFIX.sub("", key)
 
 
 def _affix(ref: str, own: str) -> str:

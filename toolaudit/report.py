@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from toolaudit.errors import ToolauditError
+from toolaudit.errors import InputError, ToolauditError
 from toolaudit.model import Confidence, Severity, Side, Verdict
 
 Status = Literal["read", "partly-read", "skipped", "failed"]
@@ -162,7 +162,9 @@ class Report(Struct, kw_only=True):
         return not self.incomplete and not any(self.at_least(Severity.WARNING))
 
     def raise_for_findings(self, severity: Severity = Severity.WARNING) -> None:
-        """Raise `FindingsError` when there is a finding of `severity` or worse."""
+        """Raise `FindingsError` when there is a finding of `severity` or worse, `InputError` when something could not be judged."""
+        if self.incomplete and not self.findings:
+            raise InputError(self.incomplete[0], "`toolaudit formats` lists what is recognised")
         found = list(self.at_least(severity))
         if found:
             raise FindingsError(found)

@@ -36,6 +36,10 @@ def _whole(ledger: Ledger) -> Iterable[str]:
     yield from (f"unknown-{unknown.of}" for unknown in ledger.trajectory.unknown)
     if ledger.trajectory.tools is not None:
         yield "tools"
+    if ledger.trajectory.thinking:
+        yield "thinking"
+    if ledger.trajectory.unit == "item" and any(turn.key is not None for turn in ledger.trajectory.turns):
+        yield "item-key"
     keys = [turn.key for turn in ledger.trajectory.turns if turn.key is not None]
     if len(set(keys)) < len(keys):
         yield "same-key"
@@ -87,7 +91,7 @@ def _turn_signs(turn: Turn) -> Iterable[str]:
         yield "empty-calls"
     if turn.failed:
         yield "failed"
-    if turn.stop is not None or turn.call_count:
+    if turn.stop is not None or turn.call_count or turn.tokens:
         yield "stop"
     if "h" in order:
         yield "reasoning"

@@ -11,6 +11,15 @@ SENTINELS = frozenset({"", "null", "None", "none", "undefined", "nil", "NULL"})
 """Strings that stand for an id that is not there."""
 
 
+def tokens_of(usage: JSON) -> int:
+    """How many tokens a message is said to have, beside those of reasoning; 0 when nothing says so."""
+    value = mapping(usage)
+    count = value.get("completion_tokens", value.get("output_tokens"))
+    details = mapping(value.get("completion_tokens_details")) or mapping(value.get("output_tokens_details"))
+    thought = details.get("reasoning_tokens")
+    return count - (thought if isinstance(thought, int) else 0) if isinstance(count, int) else 0
+
+
 def key_of(value: JSON) -> str | None:
     """An id as a string; None for one that is absent, empty or a sentinel. Numbers are ids too."""
     if isinstance(value, str):

@@ -173,6 +173,8 @@ def _answer_value(one: Seen) -> tuple[JSON, Place] | None:
 
 
 def _is_refusal(value: dict[str, JSON]) -> bool:
+    if mapping(value.get("result")).get("type") in ("errored", "canceled", "expired"):
+        return True  # a line of a batch that came to nothing
     return isinstance(value.get("error"), dict) and "message" in value["error"] and value.get("type", "error") == "error"
 
 

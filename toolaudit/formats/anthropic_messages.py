@@ -10,7 +10,21 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from toolaudit.formats import BARE, DECISIVE, MEDIUM, STRONG, WEAK, CannotExpress, Evidence, Message
-from toolaudit.formats._json import declared, flag_of, has, key_of, kinds_of, mapping, number, sequence, strongest, text_of, text_or_none
+from toolaudit.formats._json import (
+    declared,
+    flag_of,
+    has,
+    key_of,
+    kind_of,
+    kinds_of,
+    mapping,
+    number,
+    sequence,
+    strongest,
+    text_of,
+    text_or_none,
+    tokens_of,
+)
 from toolaudit.model import JSON, Call, Other, Part, Place, Result, Role, Text, Tool, Trajectory, Turn, Unknown
 
 NAME: Final = "anthropic-messages"
@@ -68,12 +82,16 @@ def recognise_message(value: JSON) -> Evidence | None:
     if not isinstance(value, dict) or not isinstance(value.get("role"), str):
         return None
     content = value.get("content")
+    if kind_of(content) is not None:
+        content = [content]
     if content is None and has(value, "parts", "tool_calls", "function_call", "tool_call_id"):
         return None
     if isinstance(content, list):
         kinds = kinds_of(content)
-        if any(kind in _CALLS or kind.endswith("tool_result") for kind in kinds if kind is not None):
-            return Evidence(STRONG, "tool blocks in content")
+        if kinds & _CALLS.keys():
+            return Evidence(STRONG, "calls in content blocks")
+        if any(kind.endswith("tool_result") for kind in kinds if kind is not None):
+            return Evidence(STRONG - 5, "results in content blocks")
         if kinds & {*_THINKING, "compaction", "fallback"}:
             return Evidence(MEDIUM, "thinking blocks in content")
         if kinds & {"image", "document", "search_result"}:
@@ -97,7 +115,7 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
 
 def read_messages(messages: list[Message]) -> Trajectory:
     """A conversation that was stored one message a record."""
-    trajectory = Trajectory(place=Place(messages[0].place.record), format=NAME, kind="log")
+    trajectory = Trajectory(place=Place(messages[0].place.record), format=NAME, kind="log", carrier="user")
     trajectory.turns = number(_turn(message.value, message.place, trajectory.unknown) for message in messages)
     trajectory.fragment = bool(trajectory.turns) and trajectory.turns[0].role != "system" and "t" not in trajectory.turns[0].order
     trajectory.model = next((m.value["model"] for m in messages if isinstance(m.value.get("model"), str)), None)
@@ -122,6 +140,8 @@ def _trajectory(body: dict[str, JSON], messages: list[JSON], base: Place, answer
     trajectory.turns = number(turns)
     if mapping(body.get("thread")).get("type") == "continue":
         trajectory.hidden = "the body continues a thread"
+    trajectory.carrier = "user"
+    trajectory.thinking = kind_of(body.get("thinking")) == "enabled"
     trajectory.tools, trajectory.open_tools = _tools(body.get("tools"))
     trajectory.open_tools |= has(body, "mcp_servers") or trajectory.hidden is not None
     disabled = flag_of(mapping(body.get("tool_choice")).get("disable_parallel_tool_use"))
@@ -148,8 +168,15 @@ def _turn(message: JSON, place: Place, unknown: list[Unknown]) -> Turn:
         raw_role=role,
         key=text_or_none(value.get("id")),
         stop=text_or_none(value.get("stop_reason")),
+        tokens=tokens_of(value.get("usage")),
     )
+    if role == "tool" and has(value, "tool_call_id"):  # the results of another format, beside the calls of this one
+        turn.role, turn.parts = "tool", [_result({**value, "tool_use_id": value["tool_call_id"]}, "tool_result", place)]
+        return turn
     content = value.get("content")
+    if kind_of(content) is not None:
+        turn.parts = [_part(content, place / "content", unknown)]  # MCP sampling: one block stands for a list of one
+        return turn
     if turn.role == "unknown":
         unknown.append(Unknown(place=place, what=f"a message with the role {role!r}" if role else "a message without a role"))
     if isinstance(content, str):
@@ -180,7 +207,7 @@ def _part(part: JSON, place: Place, unknown: list[Unknown]) -> Part:
 
 def _other(value: dict[str, JSON], kind: str, place: Place) -> Other:
     if kind in _THINKING:
-        return Other(place=place, kind="reasoning", id=text_or_none(value.get("signature")))
+        return Other(place=place, kind="reasoning", id=text_or_none(value.get("signature")) or None, value=kind)
     if kind == "compaction":
         # content null says that the compaction failed and nothing was cut; an encrypted form has no content of its own
         took = value.get("content") is not None or has(value, "encrypted_content")
@@ -205,11 +232,13 @@ def _call(value: dict[str, JSON], kind: str, place: Place) -> Call:
 
 
 def _result(value: dict[str, JSON], kind: str, place: Place) -> Result:
-    error = flag_of(value.get("is_error"))
+    error = flag_of(value.get("is_error", value.get("isError")))
+    ref_key = "toolUseId" if "toolUseId" in value and "tool_use_id" not in value else "tool_use_id"  # MCP spells it so
     return Result(
         place=place,
-        ref=key_of(value.get("tool_use_id")),
-        raw_ref=value.get("tool_use_id"),
+        ref=key_of(value.get(ref_key)),
+        raw_ref=value.get(ref_key),
+        ref_key=ref_key,
         flag=None if error is None else "error" if error else "ok",
         body=value.get("content"),
         executor="client" if kind == "tool_result" else "server",

@@ -10,7 +10,20 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from toolaudit.formats import BARE, DECISIVE, MEDIUM, STRONG, WEAK, CannotExpress, Evidence, Message
-from toolaudit.formats._json import flag_of, has, key_of, kinds_of, mapping, number, sequence, strongest, text_of, text_or_none
+from toolaudit.formats._json import (
+    flag_of,
+    has,
+    key_of,
+    kind_of,
+    kinds_of,
+    mapping,
+    number,
+    sequence,
+    strongest,
+    text_of,
+    text_or_none,
+    tokens_of,
+)
 from toolaudit.model import JSON, ArgsForm, Call, Other, Part, Place, Result, Role, Text, Tool, Trajectory, Turn, Unknown
 
 NAME: Final = "openai-chat"
@@ -84,8 +97,10 @@ def recognise_message(value: JSON) -> Evidence | None:
     """Evidence that `value` is one message."""
     if not isinstance(value, dict) or not isinstance(value.get("role"), str) or isinstance(value.get("parts"), list):
         return None
-    if _is_tool_traffic(value):
-        return Evidence(STRONG, "`tool_calls`, or results that name one")
+    if _holds_calls(value):
+        return Evidence(STRONG, "`tool_calls`")
+    if "tool_call_id" in value or (value["role"] == "function" and has(value, "name")):
+        return Evidence(STRONG - 5, "results that name a call")
     if value["role"] == "developer" or has(value, "refusal", "weight", "finish_reason"):
         return Evidence(MEDIUM, "fields of a Chat message")
     content = value.get("content")
@@ -97,14 +112,11 @@ def recognise_message(value: JSON) -> Evidence | None:
     return Evidence(BARE, "messages") if isinstance(content, str) or value["role"] in _ROLES else Evidence(BARE - 5, "messages")
 
 
-def _is_tool_traffic(value: dict[str, JSON]) -> bool:
-    """Calls in the shape of this format, or a result that has the key for a call's id. A bare `tool` role proves nothing: logs of
-    other kinds have it too.
-    """
+def _holds_calls(value: dict[str, JSON]) -> bool:
+    """Calls in the shape of this format. A bare `tool` role proves nothing: logs of other kinds have it too."""
     calls = sequence(value.get("tool_calls"))
     shaped = any(isinstance(mapping(call).get(key), dict) for call in calls for key in ("function", "custom"))
-    legacy = isinstance(value.get("function_call"), dict) or (value["role"] == "function" and has(value, "name"))
-    return shaped or legacy or "tool_call_id" in value or value.get("tool_calls") == []
+    return shaped or isinstance(value.get("function_call"), dict) or value.get("tool_calls") == []
 
 
 # ------------------------------------------------------------------------------------------------------------------- reading
@@ -159,7 +171,7 @@ def _choices(value: dict[str, JSON], place: Place) -> Iterator[Trajectory]:
 
 
 def _trajectory(body: dict[str, JSON], messages: list[tuple[JSON, Place]], place: Place, answer: tuple[JSON, Place] | None) -> Trajectory:
-    trajectory = Trajectory(place=place, format=NAME, kind="request", model=text_or_none(body.get("model")))
+    trajectory = Trajectory(place=place, format=NAME, kind="request", model=text_or_none(body.get("model")), carrier="tool")
     turns = [_turn(message, where, trajectory.unknown) for message, where in messages]
     _untie(turns, trajectory.unknown)
     if answer is not None:
@@ -228,6 +240,7 @@ def _turn(message: JSON, place: Place, unknown: list[Unknown]) -> Turn:
         raw_role=role,
         key=text_or_none(value.get("id")),
         stop=text_or_none(value.get("finish_reason")) or text_or_none(value.get("stop_reason")),
+        tokens=tokens_of(value.get("usage")),
     )
     turn.failed = turn.stop in _FAILED
     if turn.role == "unknown":
@@ -260,7 +273,10 @@ def _content(content: JSON, place: Place, unknown: list[Unknown]) -> Iterator[Pa
 def _content_part(part: JSON, place: Place, unknown: list[Unknown]) -> Part:
     if isinstance(part, str):
         return Text(place=place, text=part)
-    kind = mapping(part).get("type")
+    kind = kind_of(part)
+    if kind == "tool_result":  # the results of another format, beside the calls of this one
+        ref = part.get("tool_use_id")
+        return Result(place=place, ref=key_of(ref), raw_ref=ref, body=part.get("content"), kind="tool_result")
     if kind in ("text", "refusal"):
         return Text(place=place, text=text_or_none(part.get(kind)) or "")
     if kind in ("thinking", "reasoning"):

@@ -136,7 +136,9 @@ def _prompt(body: dict[str, JSON]) -> Evidence | None:
         return Evidence(STRONG, "`input` with `output` items")
     if has(body, "model") and has(body, *_REQUEST, "tools"):
         return Evidence(MEDIUM, "fields of a Responses request")
-    return None
+    model = body.get("model")
+    other = not isinstance(model, str) or any(word in model for word in ("embed", "tts", "moderation", "rerank", "whisper", "image"))
+    return None if other else Evidence(WEAK, "`input` with a model")
 
 
 def _is_flat(tool: JSON) -> bool:
@@ -279,9 +281,15 @@ def _is_hosted(item: dict[str, JSON]) -> bool:
     return kind == "tool_search_call" and item.get("execution") == "server"
 
 
+def _identity(item: dict[str, JSON]) -> str | None:
+    """The id of an item; a stand-in that a client library gives to all of them is none."""
+    key = text_or_none(item.get("id"))
+    return None if key == "__fake_id__" else key
+
+
 def _turn(item: dict[str, JSON], place: Place, hosted: set[str | None], unknown: list[Unknown]) -> Turn:
     kind = kind_of(item)
-    turn = Turn(place=place, number=0, role="assistant", raw_role=text_or_none(item.get("role")) or "", key=text_or_none(item.get("id")))
+    turn = Turn(place=place, number=0, role="assistant", raw_role=text_or_none(item.get("role")) or "", key=_identity(item))
     if kind in CALLS:
         turn.parts = [_call(item, kind, place)]
     elif kind in OUTPUTS:

@@ -29,6 +29,8 @@ _DONE_TWICE = frozenset(
     deposit tweet reply""".split()  # noqa: SIM905
 )
 """Verbs of which nobody wants the same thing done twice in a row."""
+_ASKED = frozenset({"status", "info", "list", "details", "history", "state", "count", "exists", "lookup", "search"})
+"""Nouns for what is merely asked after: `email_status` sends nothing."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -40,6 +42,8 @@ def nature(name: str) -> Literal["reads", "changes", "unknown"]:
         return "unknown"
     if words[0] in _READS:
         return "changes" if "and" in words and _CHANGES.intersection(words) else "reads"
+    if words[-1] in _ASKED:
+        return "reads"
     if _CHANGES.intersection(words):
         return "changes"
     return "reads" if _READS.intersection(words) else "unknown"

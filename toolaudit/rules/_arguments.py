@@ -52,6 +52,8 @@ def _may_be_cut(pair: Pair) -> bool:
 def _of_other(ledger: Ledger, pair: Pair) -> Arguments:
     """Arguments that are not stored as an object."""
     call = pair.call
+    if call.kind == "tool_use" and call.args_form == "none":
+        return Arguments("malformed", "nothing stands")
     if call.args_form in ("none", "text") or call.kind in _ANYTHING or call.expects == "none":
         return Arguments()
     wants_object = ledger.trajectory.format == "anthropic-messages"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolaudit.model import Finding, Ledger, Other, Part, Place, Related, Text
+from toolaudit.model import Finding, Ledger, Other, Part, Place, Related, Text, Turn
 from toolaudit.rules import Context, rule
 from toolaudit.rules._say import of_turn
 from toolaudit.text import quote
@@ -47,7 +47,7 @@ def duplicate_item_id(ledger: Ledger, _: Context) -> Iterator[Finding]:
     for turn in ledger.live:
         if ledger.trajectory.unit != "item" or turn.key is None or (turn.parts and _is_reference(turn.parts[0])):
             continue
-        if turn.key in seen and id(turn) not in copies:
+        if turn.key in seen and id(turn) not in copies and not _leads_to(ledger, turn, copies):
             yield of_turn(
                 "duplicate-item-id",
                 turn,
@@ -57,6 +57,12 @@ def duplicate_item_id(ledger: Ledger, _: Context) -> Iterator[Finding]:
                 related=(Related("first item", seen[turn.key]),),
             )
         seen.setdefault(turn.key, turn.place)
+
+
+def _leads_to(ledger: Ledger, turn: Turn, copies: set[int]) -> bool:
+    """Reasoning right before a call that is stored again is part of what was stored again."""
+    following = ledger.trajectory.turns[turn.number : turn.number + 1]
+    return "h" in turn.order and any(id(other) in copies for other in following)
 
 
 def _is_reference(part: Part) -> bool:

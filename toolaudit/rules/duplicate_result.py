@@ -40,8 +40,8 @@ def duplicate_result(ledger: Ledger, _: Context) -> Iterator[Finding]:
     not append again what is appended already.
     """
     for answer in ledger.answers:
-        if answer.state == "duplicate" and answer.pair is not None:
-            yield _finding(answer)
+        if answer.state == "duplicate":
+            yield _finding(answer) if answer.pair is not None else _unseen(answer)
 
 
 def _finding(answer: Answer) -> Finding:
@@ -68,6 +68,18 @@ def _finding(answer: Answer) -> Finding:
         side="unasked",
         cause=Cause("retry", "medium" if same else "low"),
         related=(*call_of(answer), Related("first result", former.result.place)),
+    )
+
+
+def _unseen(answer: Answer) -> Finding:
+    """The call is held by the server, but it is answered twice here."""
+    return of_result(
+        "duplicate-result",
+        answer,
+        f"the call {quote(answer.result.ref or '')}, which is not in this transcript, is answered twice here",
+        "keep one of the two results",
+        side="unasked",
+        cause=Cause("retry", "low"),
     )
 
 

@@ -73,7 +73,13 @@ def _finding(ledger: Ledger, pair: Pair, original: Pair) -> Finding:
     keys = listed([quote(p.call.id or "") for p in pair.batch.pairs if p.turn is pair.turn])
     message = f"turn {original.turn.number} is stored again as turn {pair.turn.number}, with its calls {keys}"
     remedy = f"take turn {pair.turn.number} out and keep all results behind turn {original.turn.number}"
-    more = {"side": "shape", "cause": Cause("retry", "medium"), "related": (Related("first copy", original.turn.place),)}
+    whole = all(p.answers for p in pair.batch.pairs) and all(p.answers for p in original.batch.pairs)
+    more = {
+        "variant": "answered" if whole else "",
+        "side": "shape",
+        "cause": Cause("retry", "medium"),
+        "related": (Related("first copy", original.turn.place),),
+    }
     if ledger.trajectory.unit == "item":
         return of_call("duplicated-assistant-turn", pair, message, remedy, **more)
     return of_turn("duplicated-assistant-turn", pair.turn, message, remedy, call_id=pair.call.id, tool=pair.call.name, **more)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolaudit.model import Finding, Ledger, Other, Part, Result, Turn
+from toolaudit.model import Cause, Finding, Ledger, Other, Part, Result, Trajectory, Turn
 from toolaudit.rules import Context, rule
 from toolaudit.rules._say import is_judged, of_turn
 
 
-@rule(category="reasoning", severity="warning", needs=("reasoning",), since="0.1.0")
+@rule(category="reasoning", severity="warning", needs=("reasoning", "thinking"), since="0.1.0")
 def lost_reasoning(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """Reasoning stands alone: the call or the text that it led to is gone.
 
@@ -45,6 +45,10 @@ def lost_reasoning(ledger: Ledger, _: Context) -> Iterator[Finding]:
     Trim, store and send back a turn of the model whole. When its text or its call has to go, its reasoning goes with it.
     """
     trajectory = ledger.trajectory
+    if trajectory.thinking and (turn := _loop(trajectory)) is not None and "h" not in turn.order.partition("c")[0]:
+        yield _unthought(turn)
+    if trajectory.format == "anthropic-messages" and trajectory.kind == "request":
+        yield from _unsigned(ledger)
     lone = {"openai-responses": _lone_item, "anthropic-messages": _last_block}.get(trajectory.format)
     if lone is None:
         return
@@ -52,6 +56,44 @@ def lost_reasoning(ledger: Ledger, _: Context) -> Iterator[Finding]:
         part = lone(turn, trajectory.turns[turn.number]) if "h" in turn.order and turn.number != trajectory.sent_turns else None
         if part is not None and is_judged(ledger, turn):
             yield _finding(turn, part)
+
+
+def _loop(trajectory: Trajectory) -> Turn | None:
+    """The last turn of the model when it called tools and nothing but their results follows: the loop that is going on."""
+    for turn in reversed(trajectory.turns):
+        if turn.role == "assistant":
+            return turn if turn.calls else None
+        if set(turn.order) - {"r"}:
+            return None
+    return None
+
+
+def _unsigned(ledger: Ledger) -> Iterator[Finding]:
+    """Thinking beside a call that has lost its signature: the provider cannot tell any more that it is the model's own."""
+    for turn in ledger.live:
+        for part in turn.parts if turn.calls else ():
+            if isinstance(part, Other) and part.kind == "reasoning" and part.value == "thinking" and part.id is None:
+                yield of_turn(
+                    "lost-reasoning",
+                    turn,
+                    "this thinking stands beside a call without its signature",
+                    "keep thinking blocks as they were received, signature and all",
+                    variant="signature",
+                    place=part.place,
+                    cause=Cause("persistence", "low"),
+                )
+
+
+def _unthought(turn: Turn) -> Finding:
+    return of_turn(
+        "lost-reasoning",
+        turn,
+        "the request demands thinking, but this turn of the tool loop begins with its call",
+        "send the turn back as it was received, with its thinking block first",
+        variant="manual",
+        confidence="medium",
+        cause=Cause("persistence", "low"),
+    )
 
 
 def _lone_item(turn: Turn, following: Turn) -> Part | None:

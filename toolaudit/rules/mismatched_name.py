@@ -40,7 +40,13 @@ def mismatched_name(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """
     for answer in ledger.answers:
         pair, name = answer.pair, answer.result.name
-        if name is None or pair is None or pair.call.name is None or answer.link != "id" or answer.state not in ("first", "stale"):
+        if (
+            name is None
+            or pair is None
+            or pair.call.name is None
+            or (answer.link != "id" and answer.result.kind != "function")
+            or answer.state not in ("first", "stale", "nameless")
+        ):
             continue
         if not _is_same(name, pair.call.name) and is_judged(ledger, answer.turn):
             yield of_result(

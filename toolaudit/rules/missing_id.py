@@ -13,7 +13,7 @@ _WITHOUT = frozenset({"function_call (legacy)", "tool_search_call"}), frozenset(
 """Kinds of calls, and of results, that have no id by design: the name, or the order, links them."""
 
 
-@rule(category="pairing", severity="error", side="shape", needs=("nameless",), since="0.1.0")
+@rule(category="pairing", severity="error", side="shape", needs=("nameless", "orphan", "results"), since="0.1.0")
 def missing_id(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """A call or a result has no usable id.
 
@@ -47,14 +47,25 @@ def missing_id(ledger: Ledger, _: Context) -> Iterator[Finding]:
     ## How to fix
     Store the id as the provider sent it and copy it into the result. In a stream it comes once, with the first fragment of the call.
     """
+    if _knows_no_ids(ledger):
+        return
     nameless = set()
     for pair in ledger.pairs:
         if pair.call.id is None and pair.call.expects == "one" and pair.call.kind not in _WITHOUT[0]:
             nameless.add(id(pair.batch))
             yield _call(pair)
     for answer in ledger.answers:
-        if answer.state == "nameless" and not _by_design(answer) and not _follows(ledger, answer, nameless):
+        if answer.result.kind == "function" and answer.result.name is None:
+            yield _unnamed(answer)
+        elif answer.state == "nameless" and not _by_design(answer) and not _follows(ledger, answer, nameless):
             yield _result(answer)
+
+
+def _knows_no_ids(ledger: Ledger) -> bool:
+    """Decoded arguments and not one key for an id: the dialect of templates and local servers, which link by name and order."""
+    calls = [pair.call for pair in ledger.pairs]
+    bare = all(call.raw_id is None and call.args_form == "object" and call.kind == "function" for call in calls)
+    return bool(calls) and bare and all(answer.result.raw_ref is None for answer in ledger.answers)
 
 
 def _by_design(answer: Answer) -> bool:
@@ -77,6 +88,12 @@ def _stored(value: JSON) -> str:
 def _call(pair: Pair) -> Finding:
     message = f"the call of {tool(pair.call.name)} cannot be answered by id: its id {_stored(pair.call.raw_id)}"
     return of_call("missing-id", pair, message, "give the call an id of its own, and its result the same one", side="shape")
+
+
+def _unnamed(answer: Answer) -> Finding:
+    """A function message of the first generation is linked by its name."""
+    message = "a function message bears no name: it cannot be told which call it answers"
+    return of_result("missing-id", answer, message, "give it the name of the function that was called", variant="name", side="shape")
 
 
 def _result(answer: Answer) -> Finding:

@@ -51,7 +51,7 @@ def _finding(ledger: Ledger, pair: Pair) -> Finding:
     before = f"before turn {gap.number}" if gap else "in this request"
     return Finding(
         rule="missing-result",
-        variant="legacy" if call.kind == "function_call (legacy)" else "",
+        variant={"function_call (legacy)": "legacy", "mcp_approval_request": "approval"}.get(call.kind, ""),
         place=call.place,
         message=f"{tool} was called but never answered" + (f": no result for call {quote(call.id)}" if call.id else ""),
         help=f"give {quote(call.id) if call.id else 'it'} a result {before} (an error result counts), "

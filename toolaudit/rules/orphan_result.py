@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolaudit.model import Answer, Cause, Finding, Ledger, Related, Turn
+from toolaudit.pairing import said
 from toolaudit.rules import Context, rule
 from toolaudit.rules._say import case_of, of_result
 from toolaudit.text import quote
@@ -77,7 +78,7 @@ def _finding(ledger: Ledger, answer: Answer) -> Finding:
 def _before(ledger: Ledger, turn: Turn) -> Turn | None:
     """The nearest turn before that is no result and no system message."""
     earlier = ledger.trajectory.turns[: turn.number - 1]
-    return next((t for t in reversed(earlier) if t.role != "system" and set(t.order) - {"r"}), None)
+    return next((t for t in reversed(earlier) if t.role == "assistant" or said(t)), None)
 
 
 def _words(answer: Answer, before: Turn | None) -> tuple[str, str, Cause | None]:

@@ -57,6 +57,7 @@ def split_turns(ledger: Ledger) -> list[tuple[Turn, list[Pair]]]:
     """
     if ledger.trajectory.unit != "message":
         return []
+    copies = {pair.turn.number for pair in ledger.pairs if pair.copy_of is not None}
     pairs: dict[int, list[Pair]] = {}
     for pair in ledger.pairs:
         if pair.copy_of is None and pair.call.executor == "client":
@@ -65,7 +66,7 @@ def split_turns(ledger: Ledger) -> list[tuple[Turn, list[Pair]]]:
     earlier: list[Pair] = []
     for first, second in itertools.pairwise(ledger.trajectory.turns):
         former, latter = pairs.get(first.number, []), pairs.get(second.number, [])
-        if not (former and latter and _are_one(first, second, former)):
+        if second.number in copies or not (former and latter and _are_one(first, second, former)):
             earlier = []
             continue
         earlier = [*earlier, *former]

@@ -53,7 +53,13 @@ def text_only_turn(ledger: Ledger, context: Context) -> Iterator[Finding]:
 def _lost(turn: Turn) -> bool:
     if turn.calls or turn.results or turn.failed:
         return False
-    return turn.stop in _ASKS or (turn.call_count > 0 and turn.stop != "pause_turn")
+    if turn.stop in _ASKS or (turn.call_count > 0 and turn.stop != "pause_turn"):
+        return True
+    return turn.tokens >= TOKENS and turn.raw_role == "assistant" and not turn.parts
+
+
+TOKENS = 16
+"""So many tokens of a message without any text were something else: fewer may be the marks of its beginning and end."""
 
 
 def _is_part(ledger: Ledger, turn: Turn) -> bool:
@@ -72,7 +78,10 @@ def _orphans(ledger: Ledger, turn: Turn) -> list[Answer]:
 
 
 def _finding(turn: Turn, orphans: list[Answer]) -> Finding:
-    says = f"it stopped with {quote(turn.stop)}" if turn.stop in _ASKS and turn.stop else f"it made {plural(turn.call_count, 'call')}"
+    if turn.stop in _ASKS and turn.stop:
+        says = f"it stopped with {quote(turn.stop)}"
+    else:
+        says = f"it made {plural(turn.call_count, 'call')}" if turn.call_count else f"it has {plural(turn.tokens, 'token')}"
     return of_turn(
         "text-only-turn",
         turn,

@@ -10,7 +10,7 @@ from toolaudit.rules._say import call_of, of_call, of_result, tool
 from toolaudit.text import quote
 
 
-@rule(category="pairing", severity="error", side="unanswered", needs=("server", "server-call", "orphan", "dropped"), since="0.1.0")
+@rule(category="pairing", severity="error", side="unanswered", needs=("server", "server-call", "orphan", "dropped", "role"), since="0.1.0")
 def unpaired_server_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """A call that the provider runs itself stands without its result, or the result without its call.
 
@@ -53,7 +53,7 @@ def unpaired_server_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
     nothing but tool results behind it.
     """
     for answer in ledger.answers:
-        if answer.result.executor == "server" and (answer.where == "late" or answer.state in ("orphan", "dropped")):
+        if answer.result.executor == "server" and (answer.where in ("late", "early", "role") or answer.state in ("orphan", "dropped")):
             yield _result(answer)
     for pair in ledger.pairs:
         if pair.state == "missing" and pair.why == "server":
@@ -80,11 +80,21 @@ def _result(answer: Answer) -> Finding:
             variant="orphan",
             side="unasked",
         )
+    words, remedy = {
+        "early": ("stands before its call", "put it behind the call"),
+        "role": (f"stands in a {answer.turn.raw_role} message", "put it into the assistant turn, behind its call"),
+    }.get(
+        answer.where,
+        (
+            "comes after a message of the user's",
+            f"move what stands between turns {answer.pair.turn.number} and {answer.turn.number} behind the result",
+        ),
+    )
     return of_result(
         "unpaired-server-call",
         answer,
-        f"the provider's result for {tool(answer.pair.call.name)} ({key}) comes after a message of the user's",
-        f"move what stands between turns {answer.pair.turn.number} and {answer.turn.number} behind the result",
+        f"the provider's result for {tool(answer.pair.call.name)} ({key}) {words}",
+        remedy,
         side="place",
         related=call_of(answer),
     )

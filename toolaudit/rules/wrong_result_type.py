@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolaudit.model import JSON, Answer, Finding, Ledger, Severity
+from toolaudit.model import JSON, Answer, Finding, Ledger
 from toolaudit.rules import Context, rule
 from toolaudit.rules._arguments import word_for
 from toolaudit.rules._say import call_of, is_judged, of_result, tool
@@ -43,7 +43,7 @@ def wrong_result_type(ledger: Ledger, _: Context) -> Iterator[Finding]:
     if judge is None:
         return
     for answer in ledger.answers:
-        if answer.state != "copy" and is_judged(ledger, answer.turn) and (what := judge(answer)):
+        if answer.state in ("first", "stale", "nameless", "mismatched") and is_judged(ledger, answer.turn) and (what := judge(answer)):
             yield _finding(answer, what)
 
 
@@ -57,7 +57,7 @@ def _finding(answer: Answer, what: str) -> Finding:
         place=result.place,
         related=call_of(answer),
         # an object is what a log keeps of a text that was sent
-        severity=Severity.WARNING if isinstance(result.body, dict) and result.executor == "client" else None,
+        variant="object" if isinstance(result.body, dict) and result.executor == "client" else "",
     )
 
 
@@ -68,18 +68,24 @@ def _chat(answer: Answer) -> str:
         return ""
     if not isinstance(result.body, list):
         return f"is {word_for(result.body)} where text belongs"
+    if any(isinstance(part, str) for part in result.body):
+        return "holds bare strings where parts belong"
     other = next((kind for part in result.body if (kind := _kind(part)) != "text"), None)
     return f"holds a part of type {quote(other)}; only text parts are taken" if other else ""
 
 
 def _kind(part: JSON) -> str:
-    """The type of a part; a bare string counts as text."""
-    found = part.get("type") if isinstance(part, dict) else "text" if isinstance(part, str) else None
+    """The type of a part."""
+    found = part.get("type") if isinstance(part, dict) else None
     return found if isinstance(found, str) else word_for(part).split()[-1]
 
 
 _OF_MESSAGES = frozenset({"tool_use", "tool_result", "server_tool_use", "mcp_tool_use", "thinking", "redacted_thinking"})
 """Blocks that belong in a message, never in a result; types nobody knows yet are taken."""
+
+
+_OF_OPENAI = frozenset({"image_url", "input_text", "output_text", "input_image", "input_file", "input_audio"})
+"""Parts that other providers have for the same purpose."""
 
 
 def _anthropic(answer: Answer) -> str:
@@ -88,7 +94,9 @@ def _anthropic(answer: Answer) -> str:
         return _of_other_kind(answer)
     if isinstance(result.body, list):
         kinds = [_kind(part) for part in result.body]
-        wrong = next((kind for kind in kinds if kind in _OF_MESSAGES), None)
+        wrong = next((kind for kind in kinds if kind in _OF_MESSAGES or kind in _OF_OPENAI), None)
+        if any(isinstance(part, str) for part in result.body):
+            return "holds bare strings where blocks belong"
         if wrong is None and (group := result.group or (answer.pair.call.group if answer.pair else None)) in _TOOLSETS:
             wrong = next((kind for kind in kinds if kind not in _TOOLSETS[str(group)]), None)
         return f"holds a block of type {quote(wrong)}, which results cannot hold" if wrong else ""
@@ -122,8 +130,14 @@ _FITTING = {
 }
 
 
+_OF_TEXT = frozenset({"function_call_output", "custom_tool_call_output"})
+
+
 def _responses(answer: Answer) -> str:
     """The kind of an output is that of its call."""
+    body = answer.result.body
+    if answer.result.kind in _OF_TEXT and not isinstance(body, (str, list)):
+        return f"is {word_for(body)} where text or a list of parts belongs"
     if answer.pair is None or answer.link != "id":
         return ""
     asked, given = answer.pair.call.kind, answer.result.kind
