@@ -140,12 +140,36 @@ class Audit:
         self._count(Input(path=source.path, status="failed" if source.named else "skipped", reason=source.reason, named=source.named))
 
     def _all(self, reading: Reading, items: Iterator[Stored | Healthy]) -> None:
+        start = len(self.report.findings)
         for item in items:
             if isinstance(item, Healthy):
                 self._pass(item, reading.given)
             else:
                 self.judge(item, reading.given)
+        if reading.unreadable:
+            self._soften(start, reading.salvaged)
+        self._count_findings(start)
         self._count(reading.given)
+
+    def _soften(self, start: int, salvaged: set[str]) -> None:
+        """Take the certainty out of the findings of a source, all from `start` on, beside records that could not be read."""
+        from toolaudit.entries import uncertain
+
+        kept, taken_back = uncertain(self.report.findings[start:], salvaged)
+        self.report.findings[start:] = kept
+        summary = self.report.summary
+        for entry in taken_back:
+            if entry.rule in ("missing-result", "open-call"):
+                state = "missing" if entry.rule == "missing-result" else "open"
+                setattr(summary, state, getattr(summary, state) - 1)
+                summary.unjudged += 1
+
+    def _count_findings(self, start: int) -> None:
+        summary = self.report.summary
+        for entry in self.report.findings[start:]:
+            summary.errors += entry.severity == Severity.ERROR
+            summary.warnings += entry.severity == Severity.WARNING
+            summary.notes += entry.severity == Severity.NOTE
 
     def _count(self, given: Input) -> None:
         if given.status == "skipped" and given.named:
@@ -171,7 +195,11 @@ class Audit:
         trajectory = stored.trajectory
         trajectory.sent = trajectory.sent or self.options.sent
         ledger = pair(trajectory, self._law(trajectory.format))
-        found = list(self.findings(ledger, stored.messages() if self.raw else ()))
+        found = [
+            finding
+            for finding in self.findings(ledger, stored.messages() if self.raw else ())
+            if finding.turn is None or finding.turn > trajectory.told
+        ]
         if trajectory.format:
             self._tally(ledger, given)
         if found:
@@ -190,10 +218,12 @@ class Audit:
                 yield from rules.check(name)(ledger, context)
 
     def _tally(self, ledger: Ledger, given: Input) -> None:
-        summary = self.report.summary
-        self._add(given, ledger.trajectory.format, len(ledger.trajectory.turns), len(ledger.pairs), len(ledger.answers))
+        summary, told = self.report.summary, ledger.trajectory.told
+        pairs = [p for p in ledger.pairs if p.turn.number > told]
+        results = sum(answer.turn.number > told for answer in ledger.answers)
+        self._add(given, ledger.trajectory.format, len(ledger.trajectory.turns) - told, len(pairs), results)
         given.target = given.target or ledger.law.name
-        for p in ledger.pairs:
+        for p in pairs:
             setattr(summary, p.state, getattr(summary, p.state) + 1)
             if p.call.id is not None:
                 self.memory.enter((p.call.id,), given.path, p.call.place)
@@ -227,13 +257,9 @@ class Audit:
             scenes=self.options.scenes,
             content=self.options.content,
         )
-        summary = self.report.summary
         own = {p.call.id for p in ledger.pairs}
         for entry in entries(ledger, list(judged(ledger, found, named=self.named_law is not None)), where):
             self.report.findings.append(entry)
-            summary.errors += entry.severity == Severity.ERROR
-            summary.warnings += entry.severity == Severity.WARNING
-            summary.notes += entry.severity == Severity.NOTE
             if (
                 entry.rule in ("orphan-result", "dropped-assistant-turn")
                 and entry.call_id not in own

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from toolaudit import places, rules, targets
-from toolaudit.model import Confidence, Finding, Key, Ledger, Place, Severity
+from toolaudit.model import Finding, Key, Ledger, Place, Severity
 from toolaudit.report import Entry, InferredCause, RelatedPlace, Row, TargetVerdict
 
 
@@ -87,7 +87,6 @@ def _fingerprints(ledger: Ledger, found: list[Judged], path: str) -> Iterator[st
 
 def _entry(ledger: Ledger, one: Judged, where: Whereabouts, lines: dict[tuple[Key, ...], int], marks: tuple[str, str | None]) -> Entry:
     finding, trajectory, header = one.finding, ledger.trajectory, rules.catalogue()[one.finding.rule]
-    severity, confidence = _certainty(ledger, one)
 
     def line(place: Place) -> int | None:
         if not where.document:
@@ -97,8 +96,8 @@ def _entry(ledger: Ledger, one: Judged, where: Whereabouts, lines: dict[tuple[Ke
     return Entry(
         rule=finding.rule,
         category=header.category,
-        severity=severity,
-        confidence=confidence,
+        severity=one.severity,
+        confidence=finding.confidence,
         side=finding.side or header.side,
         message=finding.message,
         help=finding.help,
@@ -123,17 +122,28 @@ def _entry(ledger: Ledger, one: Judged, where: Whereabouts, lines: dict[tuple[Ke
     )
 
 
-def _certainty(ledger: Ledger, one: Judged) -> tuple[Severity, Confidence]:
-    """Beside records that cannot be read, what is missing may stand in one of them."""
-    side = one.finding.side or rules.catalogue()[one.finding.rule].side
-    if ledger.trajectory.lenient and side in ("unanswered", "unasked", "place"):
-        return min(one.severity, Severity.WARNING), "low"
-    return one.severity, one.finding.confidence
-
-
 def _scene(ledger: Ledger, finding: Finding, where: Whereabouts) -> tuple[Row, ...]:
     if not where.scenes or not ledger.trajectory.turns:
         return ()
     from toolaudit.rails import scene
 
     return scene(ledger, finding, content=where.content)
+
+
+def uncertain(found: list[Entry], salvaged: set[str]) -> tuple[list[Entry], list[Entry]]:
+    """The findings of a source that has unreadable records, and those that are taken back: what is missing may stand in one of those.
+
+    A finding about an id that was made out in one of them is taken back; the others about pairs are no more than warnings.
+    """
+    kept, taken_back = [], []
+    for entry in found:
+        if entry.side in ("unanswered", "unasked", "place"):
+            if entry.call_id in salvaged and entry.rule in TAKEN_BACK:
+                taken_back.append(entry)
+                continue
+            entry.severity, entry.confidence = min(entry.severity, Severity.WARNING), "low"
+        kept.append(entry)
+    return kept, taken_back
+
+
+TAKEN_BACK = frozenset({"missing-result", "open-call", "orphan-result", "dropped-assistant-turn"})

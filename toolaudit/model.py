@@ -241,6 +241,8 @@ class Trajectory(Struct, kw_only=True, gc=False):
     """Known to have been sent to a provider as it stands."""
     sent_turns: int = 0
     """How many leading turns were the request when a response follows in `turns`; 0 when there is no such seam."""
+    told: int = 0
+    """How many leading turns another trajectory of the same record has as well: they are judged again, but counted and told once."""
     hidden: str | None = None
     """Why earlier turns may exist that are not here (`previous_response_id`, …); None when the list is whole."""
     fragment: bool = False
@@ -252,10 +254,6 @@ class Trajectory(Struct, kw_only=True, gc=False):
     parallel: bool | None = None
     """The request's `parallel_tool_calls` (or its opposite number), when set."""
     unknown: list[Unknown] = field(default_factory=list)
-    lenient: bool = False
-    """Stands beside unreadable records: pair findings are uncertain."""
-    salvaged: frozenset[str] = frozenset()
-    """Ids read out of unreadable records of the same file."""
 
     def parts(self) -> Iterator[tuple[Turn, Part]]:
         """Every part with its turn, in order."""
@@ -284,6 +282,8 @@ class Answer(Struct, kw_only=True, gc=False):
     where: Where = "in"
     behind: Part | None = None
     """What stands before it in its message when `where` is `behind`; the intruder that made it late when it is `late`."""
+    before: Turn | None = None
+    """The nearest turn before it that is the model's, or says something beside results."""
     note: str = ""
     """Which relation an identifier has to the call (`tool name`, `item id`, …) when the link is `variant`."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import deque
 from collections.abc import Iterator
 
 from msgspec import Struct, field
@@ -44,6 +45,10 @@ CUT_OFF = frozenset(
 """Stop reasons after which the last call of a turn may be cut: it is normally dropped, not answered."""
 
 _SIDES = {"assistant": "a", "user": "u", "tool": "t", "system": "y", "unknown": "u"}
+
+
+NEAR = 64
+"""How many open calls, and batches, are searched for the one that an unusual identifier may mean."""
 
 
 class Block(Struct, gc=False):
@@ -96,17 +101,28 @@ class _Pairing:
         self.ledger = Ledger(trajectory=trajectory, law=law)
         self.blocks = blocks_of(trajectory, law)
         self.by_id: dict[str, list[Pair]] = {}
+        self.open: dict[str, list[deque[Pair]]] = {}  # id -> its open calls, one queue a batch, the newest batch last
+        self.shared: set[int] = set()  # calls whose id another call bears as well
+        self.leads: dict[int, Part | None] = {}  # answer -> what stands before it in its block
+        self.first_results: dict[int, int] = {}  # block -> number of its first turn with results
+        self.last_batch: list[int] = []  # block -> index of the nearest block before it with a batch
+        self.spoken: Turn | None = None
         self.block_of: dict[int, int] = {}  # number of a pair's turn -> index of its block
         self.answers_in: dict[int, list[Answer]] = {}  # index of a block -> the answers it holds
         self.cut = _last_compaction(trajectory)
+        self.claimed: set[int] = set()  # blocks in which a result was found to answer a call
         self.unseen: set[str] = set()  # ids of calls that are out of sight, but were answered
         self.references = any(isinstance(part, Other) and part.kind == "reference" for _, part in trajectory.parts())
 
     def run(self) -> Ledger:
+        batch = -1
         for index, block in enumerate(self.blocks):
+            self.last_batch.append(batch)
             self._calls(index, block)
             self._results(index, block)
+            batch = index if block.batch is not None else batch
         self._early_results()
+        self.waiting = self._by_block()
         for index in range(len(self.blocks)):
             self._unclaimed(index)
         self._states()
@@ -146,11 +162,17 @@ class _Pairing:
         if key in copied:
             pair.copy_of = copied[key].copy_of or copied[key]
             pair.why = "copy"
+            self.shared.add(id(pair.copy_of))
         elif known:
             pair.same_id = known[-1]
+            self.shared.add(id(known[-1]))
             if known[-1].turn is pair.turn and _same_call(known[-1].call, pair.call):
                 pair.why = "block"
         known.append(pair)
+        queues = self.open.setdefault(key, [])
+        if not queues or queues[-1][0].batch is not pair.batch:
+            queues.append(deque())
+        queues[-1].append(pair)
 
     def _copied_turn(self, index: int, turn: Turn, calls: list[Call]) -> dict[str, Pair]:
         """The pairs of an earlier turn that this one repeats, by id; empty when it repeats none.
@@ -212,10 +234,16 @@ class _Pairing:
     # -------------------------------------------------------------------------------------------------------- results
 
     def _results(self, index: int, block: Block) -> None:
+        lead: Part | None = None
         for turn in block.turns:
+            before, self.spoken = self.spoken, turn if turn.role == "assistant" or said(turn) else self.spoken
             for part in turn.parts:
-                if isinstance(part, Result):
-                    answer = Answer(result=part, turn=turn)
+                if not isinstance(part, Result):
+                    lead = lead or (None if isinstance(part, Text) and not part.text else part)
+                else:
+                    answer = Answer(result=part, turn=turn, before=before)
+                    self.leads[id(answer)] = lead
+                    self.first_results.setdefault(index, turn.number)
                     self.ledger.answers.append(answer)
                     self.answers_in.setdefault(index, []).append(answer)
                     if part.ref is not None:
@@ -228,9 +256,11 @@ class _Pairing:
         known = self.by_id.get(ref)
         if not known:
             return
-        found = next((p for p in self._newest_first(known) if not p.answered), None)
-        if found is not None and _of_one_executor(found.call, answer.result):
-            self._attach(index, answer, found, "id")
+        queues = self.open.get(ref)
+        if queues and _of_one_executor(queues[-1][0].call, answer.result):
+            self._attach(index, answer, queues[-1].popleft(), "id")
+            if not queues[-1]:
+                queues.pop()
             return
         last = known[-1]
         answer.pair, answer.link = last, "id"
@@ -252,9 +282,6 @@ class _Pairing:
         found = next(waiting, None)
         if found is not None:
             self._attach(index, answer, found, "position")
-
-    def _newest_first(self, pairs: list[Pair]) -> list[Pair]:
-        return sorted(pairs, key=lambda p: -p.batch.number)  # stable: within a batch the order of the calls holds
 
     def _attach(self, index: int, answer: Answer, pair: Pair, link: Link, note: str = "") -> None:
         answer.pair, answer.link, answer.note = pair, link, note
@@ -281,10 +308,9 @@ class _Pairing:
             intruder = self._intruder(home, index)
             only_split = intruder is None and index > first and self.law.container == "one-message"
             return "split" if only_split else "late", intruder
-        lead = self._before(block, result)
-        if lead is not None:
+        if (lead := self.leads[id(answer)]) is not None:
             return "behind", lead
-        return ("split", None) if self._is_split(block, answer.turn) else ("in", None)
+        return ("split", None) if self._is_split(index, answer.turn) else ("in", None)
 
     def _answer_block(self, home: int) -> int:
         """Index of the block that answers a batch; assistant turns with calls side by side are one batch that was split up."""
@@ -293,20 +319,11 @@ class _Pairing:
             following += 1
         return following
 
-    def _before(self, block: Block, result: Result) -> Part | None:
-        """The first part of the block before `result` that is no result itself; empty prose does not count."""
-        for _, part in block.parts():
-            if part is result:
-                return None
-            if not isinstance(part, Result) and not (isinstance(part, Text) and not part.text):
-                return part
-        return None
-
-    def _is_split(self, block: Block, turn: Turn) -> bool:
+    def _is_split(self, index: int, turn: Turn) -> bool:
         """Another message of the block brought results before this one, where they belong in one message."""
-        if self.law.container != "one-message" or block.side == "t" or self.trajectory.unit == "item":
+        if self.law.container != "one-message" or self.blocks[index].side == "t" or self.trajectory.unit == "item":
             return False
-        return any(other.results for other in block.turns[: block.turns.index(turn)])
+        return self.first_results[index] < turn.number
 
     def _resumed_with_prose(self, home: int, index: int) -> bool:
         """Between a provider's call and its result stands a user turn that answers nothing; one that answers calls may come there."""
@@ -332,20 +349,37 @@ class _Pairing:
 
     def _unclaimed(self, index: int) -> None:
         """Results of a block that no id claimed: a recognisable variant, else name, else position, else orphans."""
-        loose = [answer for answer in self.answers_in.get(index, ()) if answer.pair is None]
+        answers = self.answers_in.get(index, ())
+        loose = [answer for answer in answers if answer.pair is None]
         if not loose:
             return
         for answer in loose:
             self._by_variant(index, answer)
         self._without_id(index, [answer for answer in loose if answer.pair is None and answer.result.ref is None])
+        if any(answer.pair is not None for answer in answers):
+            self.claimed.add(index)
         for answer in loose:
             if answer.pair is None and answer.result.ref is not None and answer.state == "orphan":
                 answer.state = self._orphan_state(index, answer)
 
+    def _by_block(self) -> dict[int, list[Pair]]:
+        """Calls of the client that no id answered, by the block they stand in."""
+        waiting: dict[int, list[Pair]] = {}
+        for pair in self.ledger.pairs:
+            if not pair.answered and pair.copy_of is None and pair.call.executor == "client" and pair.call.expects != "none":
+                waiting.setdefault(self.block_of[pair.turn.number], []).append(pair)
+        return waiting
+
     def _open_before(self, index: int) -> list[Pair]:
-        """Unanswered calls of the client before a block, those of the newest batch first."""
-        waiting = [p for p in self.ledger.pairs if not p.answered and p.copy_of is None and p.call.executor == "client"]
-        return self._newest_first([p for p in waiting if self.block_of[p.turn.number] < index and p.call.expects != "none"])
+        """The nearest unanswered calls of the client before a block, those of the newest batch first."""
+        found: list[Pair] = []
+        at = self.last_batch[index]
+        for _ in range(NEAR):
+            if at < 0 or len(found) >= NEAR:
+                break
+            found += [pair for pair in self.waiting.get(at, [])[: 4 * NEAR] if not pair.answered][:NEAR]
+            at = self.last_batch[at]
+        return found
 
     def _by_variant(self, index: int, answer: Answer) -> None:
         ref = answer.result.ref
@@ -363,12 +397,14 @@ class _Pairing:
             answer.state = "mismatched"
 
     def _without_id(self, index: int, nameless: list[Answer]) -> None:
-        waiting = [p for p in self._open_before(index) if self.block_of[p.turn.number] == self._batch_before(index)]
+        waiting = [p for p in self.waiting.get(self.last_batch[index], []) if not p.answered]
+        named: dict[str | None, list[Pair]] = {}
+        for pair in waiting:
+            named.setdefault(pair.call.name, []).append(pair)
         for answer in nameless:
             answer.state = "nameless"
-            named = [p for p in waiting if not p.answered and answer.result.name and p.call.name == answer.result.name]
-            if len(named) == 1:
-                self._attach(index, answer, named[0], "name")
+            if answer.result.name and len(found := named.get(answer.result.name, [])) == 1 and not found[0].answered:
+                self._attach(index, answer, found[0], "name")
                 answer.state = "nameless"
         rest = [answer for answer in nameless if answer.pair is None]
         waiting = [p for p in waiting if not p.answered]
@@ -382,9 +418,6 @@ class _Pairing:
             for pair in waiting:
                 pair.state, pair.why = "unjudged", "ambiguous"
 
-    def _batch_before(self, index: int) -> int:
-        return next((i for i in range(index - 1, -1, -1) if self.blocks[i].batch is not None), -1)
-
     def _unjudged(self, answer: Answer) -> AnswerState:
         """A result whose call is out of sight; a second one for it is still one too many."""
         self.unseen.add(answer.result.ref or "")
@@ -392,20 +425,16 @@ class _Pairing:
 
     def _follows_prose(self, index: int, answer: Answer) -> bool:
         """The user's words stand right before a result, and no call is open that they may have come between."""
-        earlier = self.trajectory.turns[: answer.turn.number - 1]
-        before = next((turn for turn in reversed(earlier) if turn.role == "assistant" or said(turn)), None)
-        batch = self._batch_before(index)
-        waiting = batch >= 0 and not all(p.answered for p in self.blocks[batch].batch.pairs)  # type: ignore[union-attr]
-        return before is not None and before.role == "user" and not waiting
+        waiting = any(not pair.answered for pair in self.waiting.get(self.last_batch[index], ()))
+        return answer.before is not None and answer.before.role == "user" and not waiting
 
     def _orphan_state(self, index: int, answer: Answer) -> AnswerState:
         place = (answer.turn.number, 0)
-        if self.trajectory.hidden or self.references or answer.result.ref in self.trajectory.salvaged:
+        if self.trajectory.hidden or self.references:
             return "duplicate" if answer.result.ref in self.unseen else self._unjudged(answer)
         if (self.cut is not None and (place < self.cut or not self._called_since(index))) or self._before_the_log(index):
             return "unjudged"
-        whole = all(other.pair is None for other in self.answers_in[index])
-        lost = whole and answer.result.executor == "client" and self._follows_prose(index, answer)
+        lost = index not in self.claimed and answer.result.executor == "client" and self._follows_prose(index, answer)
         return "dropped" if lost else "orphan"
 
     def _called_since(self, index: int) -> bool:
@@ -419,6 +448,8 @@ class _Pairing:
     # --------------------------------------------------------------------------------------------------------- states
 
     def _states(self) -> None:
+        self.answered_copies = {id(pair.copy_of) for pair in self.ledger.pairs if pair.copy_of is not None and pair.answered}
+        self.switched = {turn.number for turn, part in self.trajectory.parts() if isinstance(part, Other) and part.kind == "fallback"}
         for batch in self.ledger.batches:
             home = self.block_of[batch.turns[0].number]
             batch.next_turn = self._spoke_again(batch, home) or self._too_late(batch, home)
@@ -454,7 +485,7 @@ class _Pairing:
         if pair.copy_of is not None or pair.why == "block":
             original = pair.copy_of or pair.same_id
             return ("paired", pair.why) if original is not None and (original.answered or pair.why == "block") else ("open", pair.why)
-        if any(p.copy_of is pair and p.answered for p in self.by_id.get(call.id or "", ())):
+        if id(pair) in self.answered_copies:
             return "paired", "copy"
         if why := self._hidden(pair):
             return "unjudged", why
@@ -464,10 +495,8 @@ class _Pairing:
         """Why an unanswered call cannot be judged; empty when it can."""
         if self.cut is not None and (pair.turn.number, pair.turn.parts.index(pair.call)) < self.cut:
             return "compaction"
-        if _abandoned(pair):
+        if pair.turn.number in self.switched and _abandoned(pair):
             return "fallback"
-        if pair.call.id is not None and pair.call.id in self.trajectory.salvaged:
-            return "unreadable"
         if self.references:
             return "reference"
         return "cancelled" if pair.call.state == "cancelled" else ""
@@ -493,11 +522,8 @@ class _Pairing:
 
     def _shares_id(self, pair: Pair) -> bool:
         """Another call bears the id while this one is open: which of them a result answers cannot be told."""
-        known = self.by_id.get(pair.call.id or "", [])
-        after = known[known.index(pair) + 1 :] if pair in known else []
-        return (pair.same_id is not None and not pair.same_id.copy_of and self._overlap(pair, pair.same_id)) or any(
-            other.same_id is pair or other.copy_of is pair for other in after
-        )
+        former = pair.same_id
+        return id(pair) in self.shared or (former is not None and not former.copy_of and self._overlap(pair, former))
 
     def _overlap(self, pair: Pair, former: Pair) -> bool:
         return former.batch is pair.batch or not any(answer.turn.number < pair.turn.number for answer in former.answers)

@@ -4,6 +4,7 @@ and keeps account of what was not understood.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
@@ -60,6 +61,11 @@ class Reading:
         self.bad: list[Unknown] = []
         self.salvaged: set[str] = set()
         self.elsewhere: str | None = None
+
+    @property
+    def unreadable(self) -> bool:
+        """Some record of the source could not be read."""
+        return any(unknown.of == "record" for unknown in self.bad)
 
     def read(self, items: Iterable[Record | Unreadable | NotText]) -> Iterator[Stored | Healthy]:
         """The trajectories of the records, then those that only the end of the source completes."""
@@ -143,8 +149,6 @@ class Reading:
 
     def _stored(self, trajectory: Trajectory, messages: Callable[[], Iterable[tuple[JSON, Place]]], record: Record | None) -> Stored:
         self.trajectories += 1
-        if any(unknown.of == "record" for unknown in self.bad):
-            trajectory.lenient, trajectory.salvaged = True, frozenset(self.salvaged)
         if record is None or (record.number and b"\n" not in record.data):
             return Stored(trajectory, messages)
         return Stored(trajectory, messages, record.data, max(record.number, 1))
@@ -226,14 +230,19 @@ def _message_of(response: JSON) -> JSON:
     return choices[0].get("message") if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
 
 
+_INDEX = re.compile("0|[1-9][0-9]{0,17}")
+
+
 def follow(value: JSON, place: Place, pointer: str) -> tuple[JSON, Place] | None:
     """The value a JSON pointer leads to; None where it leads nowhere. Raises UsageError for text that is no pointer."""
     if pointer and not pointer.startswith("/"):
         raise UsageError(f"`{pointer}` is no JSON pointer", "a pointer begins with a slash: --at /data/messages")
     for word in pointer.split("/")[1:]:
         key: Key = word.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, list) and str(key).isdecimal():
-            key = int(key)
+        if isinstance(value, list):
+            if not _INDEX.fullmatch(word):
+                return None
+            key = int(word)
         try:
             value = value[key]
         except (KeyError, IndexError, TypeError):

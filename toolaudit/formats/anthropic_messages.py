@@ -26,6 +26,7 @@ from toolaudit.formats._json import (
     tokens_of,
 )
 from toolaudit.model import JSON, Call, Other, Part, Place, Result, Role, Text, Tool, Trajectory, Turn, Unknown
+from toolaudit.text import quote
 
 NAME: Final = "anthropic-messages"
 TITLE: Final = "Anthropic Messages"
@@ -178,7 +179,7 @@ def _turn(message: JSON, place: Place, unknown: list[Unknown]) -> Turn:
         turn.parts = [_part(content, place / "content", unknown)]  # MCP sampling: one block stands for a list of one
         return turn
     if turn.role == "unknown":
-        unknown.append(Unknown(place=place, what=f"a message with the role {role!r}" if role else "a message without a role"))
+        unknown.append(Unknown(place=place, what=f"a message with the role {quote(role)}" if role else "a message without a role"))
     if isinstance(content, str):
         turn.parts = [Text(place=place / "content", text=content)]
     elif isinstance(content, list):

@@ -25,6 +25,7 @@ from toolaudit.formats._json import (
     tokens_of,
 )
 from toolaudit.model import JSON, ArgsForm, Call, Other, Part, Place, Result, Role, Text, Tool, Trajectory, Turn, Unknown
+from toolaudit.text import quote
 
 NAME: Final = "openai-chat"
 TITLE: Final = "OpenAI Chat Completions and compatible servers"
@@ -153,10 +154,12 @@ def _preferences(value: dict[str, JSON], place: Place) -> Iterator[Trajectory]:
     """One trajectory per preferred and rejected output, each behind the input it continues."""
     asked = mapping(value["input"])
     messages = _stored(sequence(asked.get("messages")), place.down("input", "messages"))
+    told = 0
     for key in _PAIRS:
         if isinstance(value.get(key), list):
             trajectory = _trajectory(asked, messages + _stored(value[key], place / key), place, None)
-            trajectory.kind = "dataset"
+            trajectory.kind, trajectory.told = "dataset", told
+            told = len(messages)
             yield trajectory
 
 
@@ -244,7 +247,7 @@ def _turn(message: JSON, place: Place, unknown: list[Unknown]) -> Turn:
     )
     turn.failed = turn.stop in _FAILED
     if turn.role == "unknown":
-        unknown.append(Unknown(place=place, what=f"a message with the role {role!r}" if role else "a message without a role"))
+        unknown.append(Unknown(place=place, what=f"a message with the role {quote(role)}" if role else "a message without a role"))
     if turn.role == "tool" or (has(value, "tool_call_id") and turn.role in ("user", "system")):
         turn.parts = [_result(value, place)]
         return turn

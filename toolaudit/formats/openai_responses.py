@@ -31,6 +31,7 @@ from toolaudit.model import (
     Turn,
     Unknown,
 )
+from toolaudit.text import quote
 
 NAME: Final = "openai-responses"
 TITLE: Final = "OpenAI Responses"
@@ -299,7 +300,7 @@ def _turn(item: dict[str, JSON], place: Place, hosted: set[str | None], unknown:
         turn.role = _ROLES.get(item["role"], "unknown")
         turn.parts = list(_content(item.get("content"), place / "content", unknown))
         if turn.role == "unknown":
-            unknown.append(Unknown(place=place, what=f"a message with the role {item['role']!r}"))
+            unknown.append(Unknown(place=place, what=f"a message with the role {quote(item['role'])}"))
     else:
         turn.parts = [_other(item, kind, place, unknown)]
     return turn
@@ -313,7 +314,7 @@ def _other(item: dict[str, JSON], kind: JSON, place: Place, unknown: list[Unknow
         unknown.append(Unknown(place=place, what="an item without a type"))
         return Other(place=place, kind="unknown")
     if kind not in _NEITHER:
-        unknown.append(Unknown(place=place, what=f"an item of type `{kind}`"))
+        unknown.append(Unknown(place=place, what=f"an item of type {quote(kind)}"))
     return Other(place=place, kind=kind, id=key, value=has(item, "encrypted_content") or None)
 
 

@@ -39,18 +39,11 @@ def dropped_assistant_turn(ledger: Ledger, _: Context) -> Iterator[Finding]:
     roots: dict[int, Place] = {}
     for answer in ledger.answers:
         if answer.state == "dropped":
-            root = roots.setdefault(_run(ledger, answer), answer.result.place)
-            yield _finding(ledger, answer, root)
+            before = answer.before.number if answer.before is not None else 0  # results of one run come from one turn
+            yield _finding(answer, before, roots.setdefault(before, answer.result.place))
 
 
-def _run(ledger: Ledger, answer: Answer) -> int:
-    """The number of the turn before the run of results: results of one run come from one turn."""
-    earlier = ledger.trajectory.turns[: answer.turn.number - 1]
-    return next((turn.number for turn in reversed(earlier) if not turn.results), 0)
-
-
-def _finding(ledger: Ledger, answer: Answer, root: Place) -> Finding:
-    before = _run(ledger, answer)
+def _finding(answer: Answer, before: int, root: Place) -> Finding:
     return of_result(
         "dropped-assistant-turn",
         answer,

@@ -40,12 +40,15 @@ def missing_result(ledger: Ledger, _: Context) -> Iterator[Finding]:
     Give the call a result before the next turn. A tool that failed, was interrupted or was refused by the user still gets one: an
     error result counts as an answer.
     """
+    causes: dict[int, Cause | None] = {}  # one a batch
     for pair in ledger.pairs:
         if pair.state == "missing" and pair.why != "server":
-            yield _finding(ledger, pair)
+            if pair.batch.number not in causes:
+                causes[pair.batch.number] = _cause(ledger, pair)
+            yield _finding(pair, causes[pair.batch.number])
 
 
-def _finding(ledger: Ledger, pair: Pair) -> Finding:
+def _finding(pair: Pair, cause: Cause | None) -> Finding:
     call, gap = pair.call, pair.batch.next_turn
     tool = f"`{call.name}`" if call.name else "a tool"
     before = f"before turn {gap.number}" if gap else "in this request"
@@ -57,7 +60,7 @@ def _finding(ledger: Ledger, pair: Pair) -> Finding:
         help=f"give {quote(call.id) if call.id else 'it'} a result {before} (an error result counts), "
         f"or take the call out of turn {pair.turn.number}",
         side="unanswered",
-        cause=_cause(ledger, pair),
+        cause=cause,
         turn=pair.turn.number,
         call_id=call.id,
         tool=call.name,

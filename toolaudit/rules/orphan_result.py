@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolaudit.model import Answer, Cause, Finding, Ledger, Related, Turn
-from toolaudit.pairing import said
 from toolaudit.rules import Context, rule
 from toolaudit.rules._say import case_of, of_result
 from toolaudit.text import quote
@@ -54,11 +53,11 @@ def orphan_result(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """
     for answer in ledger.answers:
         if answer.state in ("orphan", "server") and answer.result.executor == "client":
-            yield _finding(ledger, answer)
+            yield _finding(answer)
 
 
-def _finding(ledger: Ledger, answer: Answer) -> Finding:
-    before = _before(ledger, answer.turn)
+def _finding(answer: Answer) -> Finding:
+    before = answer.before
     message, remedy, cause = _words(answer, before)
     root = before.place if cause is not None and cause.name == "persistence" and before is not None and before.stop else None
     return of_result(
@@ -73,12 +72,6 @@ def _finding(ledger: Ledger, answer: Answer) -> Finding:
         related=(Related("turn before", before.place),) if before else (),
         root=root,
     )
-
-
-def _before(ledger: Ledger, turn: Turn) -> Turn | None:
-    """The nearest turn before that is no result and no system message."""
-    earlier = ledger.trajectory.turns[: turn.number - 1]
-    return next((t for t in reversed(earlier) if t.role == "assistant" or said(t)), None)
 
 
 def _words(answer: Answer, before: Turn | None) -> tuple[str, str, Cause | None]:
