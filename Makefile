@@ -1,10 +1,11 @@
-# make demo: install into .venv and audit the samples; make test: everything that must be green. Needs Python 3.11 or later with venv.
+# make demo: install into .venv and audit the samples. make test: everything that must be green. make bench: how fast it is.
+# Needs Python 3.11 or later with venv.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test clean
+.PHONY: demo test bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/toolaudit check samples/ --exit-zero
@@ -25,6 +26,9 @@ $(VENV)/.installed: pyproject.toml setup.py | $(BIN)/python
 $(VENV)/.developing: pyproject.toml setup.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	touch $@ $(VENV)/.installed
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.run
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

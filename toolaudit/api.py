@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolaudit.errors import InputError, UsageError
-from toolaudit.model import JSON
+from toolaudit.errors import InputError
 
 
 def assert_paired(messages: Any, *, target: str | None = None) -> None:
@@ -16,23 +15,7 @@ def assert_paired(messages: Any, *, target: str | None = None) -> None:
     """
     from toolaudit.engine import Options, audit
 
-    report = audit(plain(messages), Options(target=target, sent=True))
+    report = audit(messages, Options(target=target, sent=True))
     if not report.summary.trajectories:
         raise InputError(report.incomplete[0] if report.incomplete else "nothing to check", "pass a message list or a request body")
     report.raise_for_findings()
-
-
-def plain(value: Any, depth: int = 64) -> JSON:
-    """`value` with message objects and tuples turned into dicts and lists. Raises `UsageError` for anything that JSON has not."""
-    if value is None or isinstance(value, (str, int, float, bool)):
-        return value
-    if depth == 0:
-        raise UsageError("the messages are nested too deeply")
-    if isinstance(value, dict):
-        return {str(key): plain(child, depth - 1) for key, child in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(child, depth - 1) for child in value]
-    dump = getattr(value, "model_dump", None) or getattr(value, "to_dict", None)
-    if dump is None:
-        raise UsageError(f"a {type(value).__name__} is no message", "pass dicts, lists, or the message objects of a provider's library")
-    return plain(dump(), depth - 1)

@@ -15,8 +15,9 @@ from msgspec import Struct, field
 
 from toolaudit import formats, rules, targets
 from toolaudit.errors import InputError
+from toolaudit.identifiers import recurring
 from toolaudit.model import JSON, Finding, Ledger, Place, Severity, Tool
-from toolaudit.pairing import pair, recurring
+from toolaudit.pairing import pair
 from toolaudit.reading import Healthy, Prove, Reading, Stored
 from toolaudit.report import Entry, Input, Report
 from toolaudit.signs import OF_TEXT
@@ -281,7 +282,7 @@ def audit(given: JSON, options: Options | None = None) -> Report:
         if not run.report.summary.files:
             raise InputError(run.report.incomplete[0], "`toolaudit formats` lists what is recognised")
     else:
-        from toolaudit.api import plain
+        from toolaudit.formats._json import plain
 
         run.value(plain(given))
     return run.report

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
+from toolaudit.errors import UsageError
 from toolaudit.formats import MEDIUM, Evidence
 from toolaudit.model import JSON, Tool, Turn
 
@@ -122,3 +124,19 @@ def name_of(value: dict[str, JSON]) -> str | None:
         if isinstance(found, (str, int)) and not isinstance(found, bool) and found != "":
             return str(found)
     return None
+
+
+def plain(value: Any, depth: int = 64) -> JSON:
+    """`value` with message objects and tuples turned into dicts and lists. Raises `UsageError` for anything that JSON has not."""
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if depth == 0:
+        raise UsageError("the messages are nested too deeply")
+    if isinstance(value, dict):
+        return {str(key): plain(child, depth - 1) for key, child in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(child, depth - 1) for child in value]
+    dump = getattr(value, "model_dump", None) or getattr(value, "to_dict", None)
+    if dump is None:
+        raise UsageError(f"a {type(value).__name__} is no message", "pass dicts, lists, or the message objects of a provider's library")
+    return plain(dump(), depth - 1)
