@@ -282,6 +282,90 @@ def test_an_input_is_never_overwritten(bad: Path, command: str) -> None:
     assert bad.read_bytes() == before
 
 
+@pytest.mark.parametrize("command", ["check", "pairs"])
+def test_no_file_that_is_come_across_is_overwritten(bad: Path, tmp_path: Path, command: str) -> None:
+    """Found, skipped, or reached by another name: none; and it is said before anything is read."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (folder / "a.json").write_bytes(bad.read_bytes())
+    (folder / "notes.txt").write_text("no transcript")
+    (tmp_path / "hard.json").hardlink_to(folder / "a.json")
+    (tmp_path / "soft.json").symlink_to(folder / "notes.txt")
+    for given, out in [(folder, folder / "notes.txt"), (folder, tmp_path / "hard.json"), (folder, tmp_path / "soft.json")]:
+        before = out.read_bytes()
+        ran = run(command, given, "-o", out)
+        assert (ran.code, ran.out) == (2, "")
+        assert "not overwritten" in ran.err
+        assert out.read_bytes() == before
+    ran = shell(f'toolaudit {command} - -o "$1" <"$1"', folder / "a.json")
+    assert (ran.code, (folder / "a.json").read_bytes()) == (2, bad.read_bytes())
+    assert run(command, "-o", folder / "notes.txt").code == 2
+    assert (folder / "notes.txt").read_text() == "no transcript"
+
+
+def test_tools_are_not_overwritten(bad: Path, tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text("[]")
+    ran = run("check", bad, "--tools", tools, "-o", tools)
+    assert (ran.code, tools.read_text()) == (2, "[]")
+    assert "not overwritten" in ran.err
+
+
+def test_pairs_are_not_read_from_where_they_are_written(bad: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (folder / "a.json").write_bytes(bad.read_bytes())
+    ran = run("pairs", folder, "-o", folder / "new.jsonl", "-v")
+    assert (ran.code, ran.err) == (0, "")
+    ran = shell('toolaudit pairs "$1"/*.json* -v >>"$1/new.jsonl"', folder)
+    assert ran.code == 2
+    assert "it is the file that the lines are written to" in ran.err
+
+
+@pytest.mark.parametrize("text", ["##vso[task.setvariable]x", "##[error]x", "::error::x", "\n::error::x"])
+def test_nothing_on_the_error_stream_is_a_command_to_a_runner(text: str) -> None:
+    for args in (["check", text], ["check", "x", "--target", text], ["schema", text], [text]):
+        ran = run(*args)
+        assert ran.code == 2
+        assert "##vso[" not in ran.err
+        assert "##[" not in ran.err
+        assert not any(line.lstrip().startswith("::") for line in ran.err.splitlines())
+
+
+@pytest.mark.parametrize("pointer", ["messages", "/~", "/a~2", "/a/b~"])
+def test_what_is_no_pointer_is_refused(bad: Path, pointer: str) -> None:
+    ran = run("check", bad, "--at", pointer)
+    assert (ran.code, ran.out) == (2, "")
+    assert "is no JSON pointer" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        ('{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}', "must be converted"),
+        ('{"a":1}', "--at POINTER"),
+        ("\x1f\x8b", "unpack it"),
+    ],
+)
+def test_a_hint_fits_the_reason(tmp_path: Path, content: str, hint: str) -> None:
+    path = tmp_path / "recognised.json"
+    path.write_bytes(content.encode("latin-1"))
+    for given in (path, tmp_path):
+        ran = run("check", given)
+        assert ran.code == 2
+        assert hint in ran.err
+    assert ("--at POINTER" in run("check", path).err) == (hint == "--at POINTER")
+
+
+def test_what_was_read_in_part_is_said(good: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(good.read_bytes().rstrip() + b"\n" + b'{"x":1}\n' * 99)
+    for output in ("full", "concise"):
+        ran = run("check", path, "-f", output)
+        assert ran.code == 0
+        assert ran.out.endswith("; 1 file partly read: 99 of 100 records hold no transcript\n")
+
+
 def test_output_format_from_the_environment(bad: Path) -> None:
     assert run("check", bad, env={"TOOLAUDIT_OUTPUT_FORMAT": "concise"}).out.startswith(f"{bad}:1: error missing-result:")
     assert run("check", "-f", "json", bad, env={"TOOLAUDIT_OUTPUT_FORMAT": "concise"}).out.startswith("{")

@@ -240,8 +240,8 @@ def test_a_schema_that_multiplies_comes_to_an_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["content", "id", "role", "key"])
-def test_a_string_of_50_megabytes(tmp_path: Path, where: str) -> None:
-    long = b"x" * 50_000_000
+def test_a_string_of_10_megabytes(tmp_path: Path, where: str) -> None:
+    long = b"x" * 10_000_000
     old, new = {
         "content": (b"and now?", long),
         "id": (b"call_faulty1", long),
@@ -638,7 +638,7 @@ def unanswered_batch(count: int) -> list[Any]:
 
 @pytest.mark.parametrize("make", [many_turns, one_batch, one_id, no_ids, unanswered_batch])
 def test_work_grows_with_the_conversation_not_with_its_square(tmp_path: Path, make: Any) -> None:
-    messages = [{"role": "user", "content": "hi"}, *make(12_000), {"role": "user", "content": "so?"}]
+    messages = [{"role": "user", "content": "hi"}, *make(16_000), {"role": "user", "content": "so?"}]
     path = planted(tmp_path, a__json=dumped({"messages": messages})) / "a.json"
-    ran = python(f"import signal; signal.setitimer(signal.ITIMER_PROF, 3)\nsys.argv[1:] = ['check', '-f', 'json', {str(path)!r}]\nmain()")
+    ran = python(f"import signal; signal.setitimer(signal.ITIMER_PROF, 12)\nsys.argv[1:] = ['check', '-f', 'json', {str(path)!r}]\nmain()")
     assert ran.code in (0, 1)

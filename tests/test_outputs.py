@@ -165,7 +165,9 @@ def parsed(name: str, text: str) -> dict[str, Any]:
     records = [json.loads(line) for line in text.splitlines()]
     kinds = [record.pop("type") for record in records]
     of = lambda wanted: [record for kind, record in zip(kinds, records, strict=True) if kind == wanted]  # noqa: E731
-    return {**of("header")[0], "findings": of("finding"), "inputs": of("input"), "summary": of("summary")[0]}
+    [summary] = of("summary")
+    incomplete = summary.pop("incomplete")
+    return {**of("header")[0], "findings": of("finding"), "inputs": of("input"), "summary": summary, "incomplete": incomplete}
 
 
 # -------------------------------------------------------------------------------------------------------------- names
@@ -232,7 +234,7 @@ def test_a_root_that_is_not_shown_hides_nothing() -> None:
 def test_long_ids_and_paths_are_shown_whole() -> None:
     path = "a/rather long path/" * 8 + "run.jsonl"
     id_ = "toolu_01A09q90qw90lq917835lq9"
-    lines = report("full", [entry(path=path, call_id=id_)]).splitlines()
+    lines = report("full", [entry(path=path, call_id=id_)]).splitlines()[:-1]
     whole = "".join(line[7:] for line in lines[1:6])
     assert f"{path}:5" in whole
     assert id_ in whole
@@ -250,7 +252,7 @@ def test_error_text_and_causes() -> None:
 
 @pytest.mark.parametrize("name", ["full", "concise"])
 def test_quiet_and_verbose(name: str) -> None:
-    closing_line = closing(SUMMARY) + "\n"
+    closing_line = closing(SUMMARY, INPUTS[1:2]) + "\n"
     assert report(name, [entry()], quiet=1, verbose=1) == closing_line
     assert report(name, [entry()], quiet=2) == ""
     assert report(name, []) == closing_line
@@ -309,7 +311,7 @@ def test_machines_read_the_documented_shape(name: str) -> None:
     text = report(name, [entry(), orphan()])
     said = parsed(name, text)
     assert text.endswith("}\n")
-    assert list(said) == ["schema", "tool", "findings", "inputs", "summary"]
+    assert list(said) == ["schema", "tool", "findings", "inputs", "summary", "incomplete"]
     assert (said["schema"], said["tool"]) == ("toolaudit/report-v1", {"name": "toolaudit", "version": __version__})
     assert list(said["findings"][0]) == KEYS["findings"].split()
     assert list(said["inputs"][0]) == KEYS["inputs"].split()
@@ -318,6 +320,40 @@ def test_machines_read_the_documented_shape(name: str) -> None:
     assert said["findings"][0]["verdicts"] == {"openai-chat": {"verdict": "rejected", "provider_error": None}}
     assert said["findings"][1]["cause"] == {"name": "trimming", "confidence": "medium"}
     assert said["findings"][0]["related"] == [{"label": "call", "line": 5, "pointer": "/messages/3/tool_calls/1"}]
+
+
+@pytest.mark.parametrize("name", ["json", "jsonl"])
+def test_why_an_audit_is_incomplete(name: str) -> None:
+    stream = io.StringIO()
+    out = output(name)(stream, Style())
+    out.start()
+    out.finish(Summary(), ["gone.json: there is no such file or folder"])
+    assert parsed(name, stream.getvalue())["incomplete"] == ["gone.json: there is no such file or folder"]
+    assert parsed(name, report(name, []))["incomplete"] == []
+
+
+@pytest.mark.parametrize("name", ["json", "jsonl"])
+def test_long_ids_are_cut_and_stay_distinct(name: str) -> None:
+    ids = ["x" * 256, "x" * 257, "x" * 258, "x" * 10_000_000]
+    rejected = {"strict": TargetVerdict("rejected", "x" * 10_000_000)}
+    found = [entry(call_id=id_, tool=id_, trajectory=id_, message=id_, help=id_, verdicts=rejected) for id_ in ids]
+    text = report(name, found)
+    said = parsed(name, text)["findings"]
+    assert len(text) < 30_000
+    assert said[0]["call_id"] == ids[0]
+    assert len({one["call_id"] for one in said}) == 4
+    assert all(len(one[key]) == 256 for one in said for key in ("call_id", "tool", "trajectory"))
+
+
+@pytest.mark.parametrize("name", ["full", "concise"])
+def test_strings_without_end_are_cut_before_they_are_measured(name: str) -> None:
+    long = "x\u0301界" * 3_000_000
+    row = Row(kind="message", turn=1, role="user", text="x")
+    more = {"call_id": long, "message": long, "help": long, "pointer": f"/{long}", "line": None, "scene": (row,)}
+    start = time.perf_counter()
+    text = report(name, [entry(**more, verdicts={"openai-chat": TargetVerdict("rejected", long)})] * 2)
+    assert time.perf_counter() - start < 1
+    assert len(text) < 20_000
 
 
 @pytest.mark.parametrize("name", ["json", "jsonl"])
@@ -405,6 +441,15 @@ def test_one_finding_is_one_line() -> None:
 )
 def test_closing(summary: Summary, line: str) -> None:
     assert closing(summary) == line
+
+
+def test_what_was_read_in_part_is_said_without_being_asked() -> None:
+    one, two = (Input(path=path, status="partly-read", reason="99 of 100 records hold no transcript") for path in ("a.jsonl", "b.jsonl"))
+    summary = Summary(files=2, skipped=1)
+    said = "checked 2 files, 0 calls, 0 paired: no findings; "
+    assert closing(summary, [one]) == f"{said}1 file partly read: 99 of 100 records hold no transcript; 1 file skipped, not a transcript"
+    several = "2 files partly read, the first of them a.jsonl: 99 of 100 records hold no transcript (-v names all)"
+    assert closing(summary, [one, two]) == f"{said}{several}; 1 file skipped, not a transcript"
 
 
 counts = st.integers(0, 10**7)

@@ -30,7 +30,7 @@ from toolaudit.model import (
     Turn,
 )
 from toolaudit.outputs import Style
-from toolaudit.rails import draw, scene
+from toolaudit.rails import Stage, draw
 from toolaudit.report import Row
 from toolaudit.text import safe
 
@@ -145,7 +145,7 @@ PICTURES = {"missing-result": oslo, "split-results": trip, "orphan-result": long
 
 
 def picture(found: Ledger, about: Finding, *, content: bool = True, style: Style = Style(), severity: Severity = Severity.ERROR) -> str:  # noqa: B008
-    return "\n".join(draw(scene(found, about, content=content), style, severity))
+    return "\n".join(draw(Stage(found, content=content).scene(about), style, severity))
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -286,7 +286,7 @@ def test_no_line_is_wider_than_the_terminal(width: int, plain: bool) -> None:
 
 def test_nothing_to_draw_where_no_turn_is_concerned() -> None:
     found, _ = oslo()
-    assert scene(found, finding("undeclared-tools", None, place=HERE), content=True) == ()
+    assert Stage(found, content=True).scene(finding("undeclared-tools", None, place=HERE)) == ()
 
 
 def test_no_content_unless_asked_for() -> None:
@@ -303,11 +303,11 @@ def test_hostile_text_is_shown_not_obeyed() -> None:
     found = ledger(("user", [HOSTILE]), ("assistant", [victim]), ("tool", [result(HOSTILE, HOSTILE)]), ("user", [HOSTILE]))
     found.trajectory.turns[0].role, found.trajectory.turns[0].raw_role = "unknown", HOSTILE
     about = finding("unknown-tool", victim, related=(Related(HOSTILE, found.trajectory.turns[2].place),))
-    for line in draw(scene(found, about, content=True), Style(width=120)):
+    for line in draw(Stage(found, content=True).scene(about), Style(width=120)):
         assert line.isprintable()
         assert "##vso[" not in line
         assert not line.lstrip().startswith("::")
-    assert all((row.text + (row.name or "") + (row.id or "") + row.mark).isprintable() for row in scene(found, about, content=True))
+    assert all((row.text + (row.name or "") + (row.id or "") + row.mark).isprintable() for row in Stage(found, content=True).scene(about))
 
 
 words = st.text(max_size=50)
@@ -347,7 +347,7 @@ def test_equal_turns_are_told_apart() -> None:
     """Copies are equal values; the picture is of the one that is meant."""
     first, second = (Turn(place=HERE, number=n, role="assistant", parts=[Text(place=HERE, text="same")]) for n in (1, 2))
     found = Ledger(trajectory=Trajectory(place=HERE, format="f", turns=[first, second]), law=None)
-    drawn = scene(found, finding("duplicated-assistant-turn", second), content=False)
+    drawn = Stage(found, content=False).scene(finding("duplicated-assistant-turn", second))
     assert [row.focus for row in drawn] == [False, True]
 
 
@@ -358,5 +358,37 @@ def test_a_long_conversation_is_drawn_quickly() -> None:
     found = ledger(*turns)
     about = finding("missing-result", found.pairs[1000].call)
     start = time.perf_counter()
-    scene(found, about, content=True)
+    Stage(found, content=True).scene(about)
     assert time.perf_counter() - start < 0.5
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_many_findings_of_one_conversation_are_drawn_in_linear_time(batched: bool) -> None:
+    calls: list[Part | str] = [call(f"c{n}", "f") for n in range(5000)]
+    turns: list[tuple[Role, list[Part | str]]] = [("user", ["go"])]
+    turns += [("assistant", calls), ("user", ["go"])] if batched else [t for c in calls for t in (("assistant", [c]), ("user", ["go"]))]  # type: ignore[misc]
+    found = ledger(*turns)
+    start = time.perf_counter()
+    stage = Stage(found, content=False)
+    for pair in found.pairs:
+        assert len(stage.scene(finding("missing-result", pair.call))) < 25
+    assert time.perf_counter() - start < 8  # a second and a half where the machine is quiet; a minute when each looks at all
+
+
+def test_of_many_results_of_one_call_some_are_drawn_and_all_are_counted() -> None:
+    found = ledger(("assistant", [call("a", "f")]), ("tool", [result("a", "x") for _ in range(100)]), ("user", ["so?"]))
+    last = found.trajectory.turns[1].parts[-1]
+    rows = Stage(found, content=False).scene(finding("duplicate-result", last))
+    assert sum(row.kind == "result" for row in rows) == 7
+    assert [row.text for row in rows if row.kind == "fold"] == ["… 93 more results"]
+    assert [row.mark for row in rows if row.focus] == ["second answer"]
+
+
+def test_names_without_end_are_cut_before_they_are_measured() -> None:
+    long = "界\u0301" * 2_000_000
+    found = ledger((long, [call(long, long, {long: long})]), ("tool", [result(long, long)]), ("user", [long]))  # type: ignore[arg-type]
+    about = finding("missing-result", found.pairs[0].call, related=(Related(long, found.trajectory.turns[1].place),))
+    start = time.perf_counter()
+    lines = draw(Stage(found, content=True).scene(about), Style())
+    assert time.perf_counter() - start < 1
+    assert max(map(cell_len, lines)) <= 80

@@ -236,6 +236,14 @@ def test_binary(data: bytes, what: str) -> None:
     assert what in item.reason
 
 
+@pytest.mark.parametrize("first", [b'{"a":"\0"}', b"\0" * 300, b"\0\1\2"])
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_zeros_in_the_first_line_do_not_hide_the_others(first: bytes, name: str) -> None:
+    items = settled(first + b'\n{"a":1}\noops\n{"b":2}\n', name)
+    assert [item for item in items if isinstance(item, tuple)] == [(2, {"a": 1}), (4, {"b": 2})]
+    assert [item.number for item in bad(items)] == [1, 3]
+
+
 def test_lines_before_a_run_of_zeros_are_read() -> None:
     """A file system that lost power leaves zeros where the last lines were."""
     items = settled(b'{"a":1}\n{"b":2}\n' + b"\0" * 300)

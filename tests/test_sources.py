@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolaudit.sources import Source, Unusable, find, opened
+from toolaudit.sources import Source, Unusable, find, identity_of, meets, opened
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -250,6 +250,28 @@ def test_what_may_not_be_read(open_tree: Path) -> None:
     assert run(".") == ["[odd].json", f"False|a.json|{file}", f"False|b/deep|{folder}", "b/x.jsonl", "c.json"]
     assert run("b", "b/deep") == [f"True|b/deep|{folder}", "b/x.jsonl"]
     assert run("b/deep/y.json") == [f"True|b/deep/y.json|{file}"]
+
+
+def test_every_file_that_is_come_across_is_met_by_whatever_name(tmp_path: Path) -> None:
+    plant(tmp_path)
+    (tmp_path / "apart.json").write_text("{}")
+    (tmp_path / "b/deep/hard.json").hardlink_to(tmp_path / "b/x.jsonl")
+    (tmp_path / "soft.json").symlink_to("c.json")
+
+    def met(path: str, *given: str) -> bool:
+        identity = identity_of(str(tmp_path / path))
+        assert identity is not None
+        return meets([str(tmp_path / one) for one in given], identity)
+
+    assert met("b/x.jsonl", "b")
+    assert met("b/x.jsonl", "a.json", "b/deep")
+    assert met("c.json", "*.json")
+    assert met("soft.json", "c.json")
+    assert met("c.json", "soft.json")
+    assert not met("apart.json", "b", "c.json", "gone.json")
+    assert not met("b/.hidden.json", "b")
+    assert identity_of("/dev/null") is None
+    assert identity_of(str(tmp_path)) is None
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -98,10 +98,11 @@ def test_lines_are_evident_and_single(name: str) -> None:
 
 @each
 def test_unknown_verdicts_name_a_severity_or_leave_it_to_the_rule(name: str) -> None:
+    """What is refused is an error; only a case whose fault is inferred, or that compatible servers take, may be a warning."""
     for line in targets.law(name).line:
         decided = targets.severity(line)
         assert decided is not None or line.verdict == "unknown"
-        assert line.verdict != "rejected" or line.severity in (None, "error")
+        assert line.verdict != "rejected" or line.severity in (None, "error") or (line.case and line.severity == "warning")
 
 
 @each
@@ -152,6 +153,21 @@ def test_strict_refuses_results_over_two_messages_once() -> None:
     assert len(found) == 1
     assert found[0][0] in ("split-results", "misplaced-result")
     assert found[0][1].startswith("/messages/3")
+
+
+def test_strict_names_each_further_message_of_an_answer() -> None:
+    messages = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": [call(key) for key in ("a1", "b1", "c1", "d1")]},
+        {"role": "user", "content": [result("a1")]},
+        {"role": "user", "content": [result("b1"), result("c1")]},
+        {"role": "user", "content": [result("d1")]},
+    ]
+    found = audit({"model": "m", "max_tokens": 9, "messages": messages}, Options(target="strict")).findings
+    assert [(one.turn, one.message) for one in found if one.rule == "split-results"] == [
+        (4, "the answer to turn 2 goes on in another message: the results of `b1` and `c1` should stand in turn 3"),
+        (5, "the answer to turn 2 goes on in another message: the result of `d1` should stand in turn 3"),
+    ]
 
 
 def test_strict_refuses_text_behind_a_call() -> None:

@@ -9,6 +9,7 @@ import pytest
 from toolaudit import rules
 from toolaudit.engine import Options, audit
 from toolaudit.model import Tool
+from toolaudit.rules._declared import Schema, is_valid
 
 JSON = Any
 _OURS = rules.select(["arguments", "results", "retries", "reasoning", "collapsed-results", "mismatched-name", "duplicate-result"])
@@ -88,6 +89,29 @@ def test_truncated_and_kept() -> None:
     assert _found(body, sent=True)[0][:2] == ("truncated-call", "error")
 
 
+_DEEP = 3000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule", "words"),
+    [
+        ('{"a":' * _DEEP, "truncated-call", "breaks off"),
+        ("[" * 100_000, "truncated-call", "breaks off"),
+        ('{"a":' * _DEEP + '"b', "truncated-call", "breaks off"),
+        ("[" * _DEEP + "]" * _DEEP, "malformed-arguments", "a list"),
+        ('{"a":' * _DEEP + "1" + "}" * _DEEP + "{}", "malformed-arguments", "glued together"),
+    ],
+)
+def test_broken_deeper_than_decoders_go(arguments: str, rule: str, words: str) -> None:
+    (entry,) = audit(_chat(("c1", "f", arguments))).findings
+    assert entry.rule == rule
+    assert words in entry.message
+
+
+def test_a_number_of_thousands_of_digits_is_well_formed() -> None:
+    assert _rules(_chat(("c1", "f", '{"a": ' + "9" * 5000 + "}"))) == []
+
+
 @pytest.mark.parametrize("given", ['{"open": true}', "", "yes", [1], 7])
 def test_input_is_no_object(given: JSON) -> None:
     body = _anthropic(_use("t1", given=given), results=[_result("t1", content="done")])
@@ -116,7 +140,7 @@ def _declared(schema: JSON, **more: JSON) -> list[JSON]:
     [
         ("{}", "`city` is missing"),
         ('{"city": 7}', "`city` is a number where a string belongs"),
-        ('{"city": "Oslo", "zip": 1}', "`zip` is not in the schema"),
+        ('{"city": "Oslo", "zip": 1}', "a field that the schema does not have"),
     ],
 )
 def test_against_the_schema(arguments: str, words: str) -> None:
@@ -125,22 +149,86 @@ def test_against_the_schema(arguments: str, words: str) -> None:
     assert words in entry.message
 
 
+def _multiplying(count: int) -> JSON:
+    """Each definition asks for the next twice."""
+    chain: dict[str, JSON] = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(count)}
+    return {"$defs": {**chain, f"d{count}": {"type": "integer"}}, "properties": {"city": {"$ref": "#/$defs/d0"}}}
+
+
+def _nested(count: int) -> JSON:
+    schema: JSON = {}
+    for _ in range(count):
+        schema = {"not": schema}
+    return schema
+
+
 @pytest.mark.parametrize(
-    "schema",
+    ("schema", "why"),
     [
-        {"type": "STRING"},
-        {"type": "object", "properties": {"city": {"$ref": "https://example.com/city.json"}}},
-        {"type": "object", "properties": {"city": {"$ref": "file:///etc/passwd"}}},
-        {"type": "object", "properties": {"city": {"pattern": "("}}},
-        {"$schema": "https://example.com/no-such-draft", "required": ["x"]},
-        True,
-        None,
-        "object",
-        {},
+        ({"type": "STRING"}, "`type` in it"),
+        ({"type": "object", "properties": {"city": {"$ref": "https://example.com/city.json"}}}, "refers to something that is not in it"),
+        ({"type": "object", "properties": {"city": {"$ref": "file:///etc/passwd"}}}, "refers to something that is not in it"),
+        ({"type": "object", "properties": {"city": {"$ref": "#/$defs/gone"}}}, "refers to something that is not in it"),
+        ({"type": "object", "properties": {"city": {"pattern": "("}}}, "`properties.city.pattern` in it"),
+        ({"$schema": "https://example.com/no-such-draft", "required": ["x"]}, "is not in it"),
+        ({"maximum": 10**30}, "out of range"),
+        (_multiplying(40), "too many places"),
+        ({"$defs": {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(2000)}, "$ref": "#/$defs/d0"}, "too many places"),
+        ({"allOf": [{"$ref": "#d"}] * 40, "$defs": {"d": {"$anchor": "d"}}}, "too many places"),
+        ("object", "is a string"),
+        ([1], "is a list"),
     ],
 )
-def test_a_schema_that_cannot_be_used_says_nothing(schema: JSON) -> None:
-    assert _rules(_chat(("c1", "f", '{"city": 7}'), tools=_declared(schema))) == []
+def test_a_schema_that_cannot_be_used_is_noted_once(schema: JSON, why: str) -> None:
+    calls = _chat(("c1", "f", '{"city": 7}'), ("c2", "f", '{"city": 8}'), tools=_declared(schema))
+    (entry,) = audit(calls).findings
+    assert (entry.rule, str(entry.severity), entry.pointer) == ("invalid-arguments", "note", "/messages/1/tool_calls/0")
+    assert why in entry.message and entry.message.endswith("so its arguments are not checked")
+
+
+@pytest.mark.parametrize("schema", [True, None, {}, _multiplying(5), {"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#"}}}}])
+def test_a_schema_that_asks_for_nothing_here(schema: JSON) -> None:
+    assert _rules(_chat(("c1", "f", "{}"), tools=_declared(schema))) == []
+
+
+def test_a_schema_nested_too_deeply() -> None:
+    schema = Schema(_nested(300))
+    assert (schema.unusable, schema.faults({})) == ("it is nested too deeply", [])
+    with pytest.raises(ValueError, match="nested too deeply"):
+        is_valid(_nested(300))
+
+
+@pytest.mark.parametrize("word", ["allOf", "anyOf"])
+def test_a_schema_that_leads_back_to_itself_twice(word: str) -> None:
+    """It is followed into shallow arguments, and not into deep ones, where the ways double with each level."""
+    schema = {"type": "object", "properties": {"x": {word: [{"$ref": "#"}, {"$ref": "#"}]}}}
+
+    def nested(depth: int) -> str:
+        return '{"x":' * depth + "5" + "}" * depth
+
+    assert _rules(_chat(("c1", "f", nested(3)), tools=_declared(schema))) == ["invalid-arguments"]
+    assert _rules(_chat(("c1", "f", nested(40)), tools=_declared(schema))) == []
+
+
+def test_a_tree_of_any_depth_is_checked() -> None:
+    schema = {"type": "object", "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}, "additionalProperties": False}
+    arguments = '{"left": {}, "right":' * 50 + '{"up": 1}' + "}" * 50
+    assert _rules(_chat(("c1", "f", arguments), tools=_declared(schema))) == ["invalid-arguments"]
+
+
+def test_only_declared_names_are_quoted() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"symbol": {"type": "string"}, "headers": {"type": "object", "additionalProperties": {"type": "string"}}},
+        "additionalProperties": False,
+    }
+
+    def message(arguments: str) -> str:
+        return str(audit(_chat(("c1", "f", arguments), tools=_declared(schema))).findings[0].message)
+
+    assert "2 fields that the schema does not have (did the model mean `symbol`?)" in message('{"symbl": "x", "secret plan": 1}')
+    assert message('{"secret plan": 1}').endswith("a field that the schema does not have")
+    assert "`headers.…` is a number where a string belongs" in message('{"headers": {"secret plan": 1}}')
 
 
 def test_references_within_the_schema() -> None:
@@ -305,6 +393,9 @@ def _again(name: str, args: JSON, first: str, between: list[JSON] | None = None,
         ("send_email", '{"to": "Kim", "idempotency_key": "k"}', "error: read timeout", []),
         ("send_email", '{"to": "Kim"}', "error: no such address", []),
         ("send_email", '{"to": "Kim"}', "sent, number 17", ["replayed-call"]),
+        ("send_email", '{"to": "Kim"}', "error 429: quota reached, not sent", []),
+        ("send_email", '{"to": "Kim"}', "HTTP 503 Service Unavailable", []),
+        ("send_email", '{"to": "Kim"}', "message rejected by policy", []),
         ("get_order", '{"id": 7}', "shipped", []),
         ("write_file", '{"path": "a"}', "written", []),
         ("submit", "{}", "submitted", []),
@@ -321,6 +412,49 @@ def test_the_order_of_keys_does_not_matter() -> None:
 
 def test_the_user_may_ask_again() -> None:
     assert _rules(_again("pay", '{"a": 1}', "paid", between=[{"role": "user", "content": "once more"}])) == []
+
+
+def test_many_calls_again_are_judged_one_by_one() -> None:
+    """What lies between is counted for each pair of calls apart."""
+    turns: list[JSON] = [{"role": "user", "content": "go"}]
+    for key, name, args, content in (
+        ("c1", "pay", '{"a": 1}', "timed out"),
+        ("c2", "pay", '{"a": 2}', "timed out"),
+        ("c3", "pay", '{"a": 1}', "done"),
+        ("c4", "get_balance", "{}", "7"),
+        ("c5", "pay", '{"a": 2}', "done"),
+    ):
+        turns.append({"role": "assistant", "tool_calls": [{"id": key, "type": "function", "function": {"name": name, "arguments": args}}]})
+        turns.append({"role": "tool", "tool_call_id": key, "content": content})
+    assert _found(turns) == [("unsafe-retry", "warning", "/5/tool_calls/0")]
+
+
+# ---------------------------------------------------------------------------------------------------------------------- ids
+
+_ALL = Options(rules=rules.select(["pairing", "containers"]))
+
+
+def test_a_kind_of_result_that_only_the_provider_gives() -> None:
+    given = {"type": "code_execution_tool_result", "tool_use_id": "t1", "content": "paid"}
+    (entry,) = audit(_anthropic(_use("t1"), results=[given]), _ALL).findings
+    assert (entry.rule, str(entry.severity), entry.pointer) == ("unpaired-server-call", "error", "/messages/2/content/0")
+    assert "`code_execution_tool_result` answers `gate` (`t1`)" in entry.message
+    (entry,) = audit(_anthropic(_use("t1"), results=[_result("t1", content="paid"), given]), _ALL).findings
+    assert (entry.rule, entry.pointer) == ("unpaired-server-call", "/messages/2/content/1")
+
+
+@pytest.mark.parametrize(
+    ("stored", "words"),
+    [({"x": "CANARY"}, "is an object, which"), (["CANARY"], "is a list, which"), (True, "is true, which"), ("null", "is `null`, which")],
+)
+def test_what_stands_for_an_id(stored: JSON, words: str) -> None:
+    body = _anthropic(_use("t1"), results=[{"type": "tool_result", "tool_use_id": stored, "content": "shut"}])
+    (entry,) = audit(body, _ALL).findings
+    assert entry.rule == "missing-id"
+    assert words in entry.message and "CANARY" not in entry.message
+    assert "tool_result.tool_use_id" in str(entry.verdicts["anthropic"].provider_error)
+    body = _anthropic(_use(stored), results=[])
+    assert all("CANARY" not in entry.message for entry in audit(body, _ALL).findings)
 
 
 # ------------------------------------------------------------------------------------------------------- collapsed and names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -51,10 +51,13 @@ def entries(ledger: Ledger, found: list[Judged], where: Whereabouts) -> Iterator
     ordered = sorted(found, key=lambda one: _order(one.finding))
     lines = _lines(where.document, ordered)
     marks = list(_fingerprints(ledger, ordered, where.path))
+    scene = _scenes(ledger, where)
     roots = {one.finding.place: mark for one, mark in zip(reversed(ordered), reversed(marks), strict=True) if one.finding.root is None}
     for one, mark in zip(ordered, marks, strict=True):
         root = roots.get(one.finding.root) if one.finding.root is not None else None
-        yield _entry(ledger, one, where, lines, (mark, root))
+        entry = _entry(ledger, one, where, lines, (mark, root))
+        entry.scene = scene(one.finding)
+        yield entry
 
 
 def _order(finding: Finding) -> tuple[object, ...]:
@@ -118,16 +121,16 @@ def _entry(ledger: Ledger, one: Judged, where: Whereabouts, lines: dict[tuple[Ke
         related=tuple(RelatedPlace(other.label, line(other.place), other.place.pointer) for other in finding.related),
         fingerprint=marks[0],
         why=rules.why(finding.rule) if where.scenes else "",
-        scene=_scene(ledger, finding, where),
     )
 
 
-def _scene(ledger: Ledger, finding: Finding, where: Whereabouts) -> tuple[Row, ...]:
+def _scenes(ledger: Ledger, where: Whereabouts) -> Callable[[Finding], tuple[Row, ...]]:
+    """What draws the findings of one trajectory."""
     if not where.scenes or not ledger.trajectory.turns:
-        return ()
-    from toolaudit.rails import scene
+        return lambda _: ()
+    from toolaudit.rails import Stage
 
-    return scene(ledger, finding, content=where.content)
+    return Stage(ledger, content=where.content).scene
 
 
 def uncertain(found: list[Entry], salvaged: set[str]) -> tuple[list[Entry], list[Entry]]:

@@ -6,7 +6,7 @@ A line holds ids, tool names, sizes and places, never content.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -16,6 +16,8 @@ from toolaudit.model import JSON, Answer, Call, Ledger, Pair, Place, Trajectory
 from toolaudit.pairing import pair as paired
 from toolaudit.reading import Stored
 from toolaudit.report import Input
+from toolaudit.sources import Identity, Source, Unusable, identity_of
+from toolaudit.text import identifier
 
 SCHEMA = "toolaudit/pairs-v1"
 
@@ -25,8 +27,10 @@ Line = dict[str, Any]
 class Pairs(Audit):
     """A run that judges nothing: it gives the line of every call to `write` as soon as its trajectory is paired."""
 
-    def __init__(self, options: Options, write: Callable[[Line], object]) -> None:
+    def __init__(self, options: Options, write: Callable[[Line], object], written: Identity | None = None) -> None:
+        """`written` is the file that the lines go to, which is not read though it stands among the others."""
         super().__init__(options)
+        self.written = written
         self.chosen = frozenset()
         self.write = write
 
@@ -39,6 +43,12 @@ class Pairs(Audit):
             self._tally(ledger, given)
         for line in lines(ledger, given.path, stored.document, stored.first_line):
             self.write(line)
+
+    def _source(self, source: Source, stdin: BinaryIO | None) -> None:
+        if self.written is None or identity_of(0 if source.file is None else source.file) != self.written:
+            super()._source(source, stdin)
+        elif source.named:
+            self._unusable(Unusable(source.path, "it is the file that the lines are written to", True))
 
     def _prove(self) -> None:
         """Every record is read in full: the healthy ones have lines too."""
@@ -69,13 +79,13 @@ def _line(pair: Pair, trajectory: Trajectory, path: str, lines: _Lines) -> Line:
     return {
         "schema": SCHEMA,
         "path": path,
-        "trajectory": trajectory.id,
+        "trajectory": identifier(trajectory.id),
         "format": trajectory.format,
         "batch": pair.batch.number,
         "turn": pair.turn.number,
-        "call_id": call.id,
-        "tool": call.name,
-        "kind": call.kind,
+        "call_id": identifier(call.id),
+        "tool": identifier(call.name),
+        "kind": identifier(call.kind),
         "executor": call.executor,
         "arguments": {"form": call.args_form, "bytes": _arguments(call)},
         "state": pair.state,
@@ -89,7 +99,7 @@ def _line(pair: Pair, trajectory: Trajectory, path: str, lines: _Lines) -> Line:
 def _result(answer: Answer, lines: _Lines) -> Line:
     return {
         "turn": answer.turn.number,
-        "result_id": answer.result.ref,
+        "result_id": identifier(answer.result.ref),
         "where": answer.where,
         "state": answer.state,
         "outcome": answer.result.flag,

@@ -1,21 +1,23 @@
 """The picture of a finding: every open call owns a rail, and its result closes it. A fault is a rail that does not close.
 
-`scene` chooses what of a conversation is shown, as rows; `draw` turns rows into lines. Rows hold no content unless it was asked for.
+`Stage.scene` chooses what of a conversation is shown, as rows; `draw` turns rows into lines. Rows hold no content unless it was asked for.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from functools import cached_property
+from itertools import groupby, islice
 
 from msgspec import Struct
 
-from toolaudit.model import JSON, Answer, Call, Finding, Ledger, Other, Pair, Part, Place, Result, Severity, Text, Turn
+from toolaudit.model import JSON, Answer, Batch, Call, Finding, Key, Ledger, Other, Pair, Part, Place, Result, Severity, Text, Turn
 from toolaudit.outputs import Style
 from toolaudit.outputs._terminal import BOLD, DIM, TONES, Ink, cells, pad
 from toolaudit.report import Row
-from toolaudit.text import plural, safe
+from toolaudit.text import clip, plural, safe, tail
 
 RAILS = 6
 """So many calls are drawn; the rest is counted."""
@@ -27,6 +29,8 @@ BESIDE_ID = 25
 """Cells of text where an id follows."""
 PREVIEW = 40
 """Cells of a message."""
+_DRAWN = 4 * PREVIEW
+"""So many characters of a name or an id are looked at; even those that take no cells."""
 SHORT_ID = 12
 """An id of so many cells is never cut where there are sixty columns."""
 
@@ -100,40 +104,107 @@ class Spot(Struct, frozen=True, gc=False):
     part: Part | None = None
 
 
-def scene(ledger: Ledger, finding: Finding, *, content: bool) -> tuple[Row, ...]:
-    """The turns that `finding` concerns, as rows; nothing where it concerns no turn.
+class Stage:
+    """A conversation, and what its scenes have in common: worked out once, so that a scene costs what it shows.
 
-    Costs a few passes over the trajectory, so it is for findings that will be shown.
+    Pairs, parts, turns and batches are known by identity: equal ones are what many findings are about.
     """
-    focus = _subject(ledger, finding) or _find(ledger.trajectory.turns, finding.place)
-    return tuple(_numbered(_Scene(ledger, finding, focus, content=content).rows())) if focus else ()
+
+    def __init__(self, ledger: Ledger, *, content: bool) -> None:
+        self.content = content
+        self.turns = ledger.trajectory.turns
+        self.index = {id(turn): index for index, turn in enumerate(self.turns)}
+        self.pairs = {id(pair.call): pair for pair in ledger.pairs}
+        self.answers = {id(answer.result): answer for answer in ledger.answers}
+        self.numbers: dict[int, int] = {}
+        self.spots: dict[int, Spot] = {}
+        self.order: dict[int, int] = {}
+        for index, turn in enumerate(self.turns):
+            self.numbers.setdefault(turn.number, index)
+            self.spots.setdefault(id(turn), Spot(index))
+            for part in turn.parts:
+                self.spots.setdefault(id(part), Spot(index, part))
+                self.order.setdefault(id(part), len(self.order))
+        self._batches: dict[int, _Calls] = {}
+        self._answered: dict[int, dict[int, int]] = {}
+        self._gists: dict[int, str] = {}
+
+    def scene(self, finding: Finding) -> tuple[Row, ...]:
+        """The turns that `finding` concerns, as rows; nothing where it concerns no turn."""
+        focus = self.spots.get(id(finding.subject)) if finding.subject is not None else None
+        focus = focus or self.find(finding.place)
+        return tuple(_numbered(_Scene(self, finding, focus).rows())) if focus else ()
+
+    @cached_property
+    def places(self) -> dict[tuple[int, tuple[Key, ...]], Spot]:
+        """What stands where. A turn of one part that stands at the very same place is that part."""
+        found: dict[tuple[int, tuple[Key, ...]], Spot] = {}
+        for index, turn in enumerate(self.turns):
+            found.setdefault(_key(turn.place), Spot(index))
+            for part in turn.parts:
+                if len(turn.parts) == 1:
+                    found[_key(part.place)] = Spot(index, part)
+                else:
+                    found.setdefault(_key(part.place), Spot(index, part))
+        return found
+
+    def find(self, place: Place) -> Spot | None:
+        """The innermost part that holds `place`, else the turn."""
+        record, path = _key(place)
+        prefixes = (path[:length] for length in range(len(path), -1, -1))
+        return next((spot for prefix in prefixes if (spot := self.places.get((record, prefix))) is not None), None)
+
+    @cached_property
+    def opening(self) -> int:
+        """How many turns stand before the first of the model."""
+        return next((index for index, turn in enumerate(self.turns) if turn.role == "assistant"), len(self.turns))
+
+    def calls(self, batch: Batch) -> _Calls:
+        """What is known of a batch."""
+        if (found := self._batches.get(id(batch))) is None:
+            found = self._batches[id(batch)] = _Calls(batch, self.index)
+        return found
+
+    def answered(self, pair: Pair, turn: Turn) -> int:
+        """How many answers of `pair` stand in `turn`."""
+        if (found := self._answered.get(id(pair))) is None:
+            found = self._answered[id(pair)] = Counter(id(answer.turn) for answer in pair.answers)
+        return found.get(id(turn), 0)
+
+    def gist(self, turn: Turn) -> str:
+        """What a message is made of; with content, how it begins."""
+        if (found := self._gists.get(id(turn))) is None:
+            found = self._gists[id(turn)] = _gist(turn, content=self.content)
+        return found
 
 
-def _subject(ledger: Ledger, finding: Finding) -> Spot | None:
-    subject = finding.subject
-    for index, turn in enumerate(ledger.trajectory.turns if subject is not None else ()):
-        if turn is subject:
-            return Spot(index)
-        for part in turn.parts:
-            if part is subject:
-                return Spot(index, part)
-    return None
+class _Calls:
+    """A batch, seen once for all of its scenes."""
+
+    def __init__(self, batch: Batch, index: dict[int, int]) -> None:
+        self.pairs = sorted(batch.pairs, key=lambda pair: index[id(pair.turn)])
+        self.at = {id(pair): number for number, pair in enumerate(self.pairs)}
+        answers = [answer for pair in batch.pairs for answer in pair.answers]
+        self.last_answer = max((index[id(answer.turn)] for answer in answers), default=-1)
+        self.home = next((answer.turn for answer in answers if answer.where == "in"), None)
+        """The message where its answers belong."""
+        self.made: dict[int, list[Pair]] = {}
+        """Its pairs, by the turn that made the calls."""
+        self.answered: dict[int, int] = {}
+        """How many of these are answered."""
+        for pair in self.pairs:
+            self.made.setdefault(id(pair.turn), []).append(pair)
+            self.answered[id(pair.turn)] = self.answered.get(id(pair.turn), 0) + pair.answered
+
+    def near(self, pair: Pair) -> Iterator[tuple[int, Pair]]:
+        """The pairs round `pair`, and itself, each with its distance."""
+        at = self.at[id(pair)]
+        for number in range(max(at - RAILS, 0), min(at + RAILS + 1, len(self.pairs))):
+            yield abs(number - at), self.pairs[number]
 
 
-def _find(turns: Sequence[Turn], place: Place) -> Spot | None:
-    """The innermost part that holds `place`, else the turn. A turn of one part that stands at the very same place is that part."""
-    found, depth = None, -1
-    for index, turn in enumerate(turns):
-        if _holds(turn.place, place) and len(turn.place.path) > depth:
-            found, depth = Spot(index), len(turn.place.path)
-        for part in turn.parts:
-            if _holds(part.place, place) and len(part.place.path) + (len(turn.parts) == 1) > depth:
-                found, depth = Spot(index, part), len(part.place.path)
-    return found
-
-
-def _holds(outer: Place, inner: Place) -> bool:
-    return outer.record == inner.record and inner.path[: len(outer.path)] == outer.path
+def _key(place: Place) -> tuple[int, tuple[Key, ...]]:
+    return place.record, place.path
 
 
 def _numbered(rows: Iterable[Row]) -> Iterator[Row]:
@@ -146,22 +217,25 @@ def _numbered(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 class _Scene:
-    """What is shown for one finding. Pairs, parts and turns are known by identity: equal ones are what many findings are about."""
+    """What is shown for one finding."""
 
-    def __init__(self, ledger: Ledger, finding: Finding, focus: Spot, *, content: bool) -> None:
+    def __init__(self, stage: Stage, finding: Finding, focus: Spot) -> None:
+        self.stage = stage
         self.finding = finding
         self.focus = focus
-        self.content = content
-        self.turns = ledger.trajectory.turns
-        self.index = {id(turn): index for index, turn in enumerate(self.turns)}
-        self.pairs = {id(pair.call): pair for pair in ledger.pairs}
-        self.answers = {id(answer.result): answer for answer in ledger.answers}
-        self.related = [(related.label, _find(self.turns, related.place)) for related in finding.related[:RAILS]]
+        self.content = stage.content
+        self.turns = stage.turns
+        self.index = stage.index
+        self.pairs = stage.pairs
+        self.answers = stage.answers
+        self.related = [(related.label, stage.find(related.place)) for related in finding.related[:RAILS]]
         self.ghosts = self._ghosts()
         self.primes = self._primes()
+        self.primed = {id(pair) for pair in self.primes}
         self.shown = {id(pair): pair for pair in self._chosen()}
-        self.batches = {id(pair.batch) for pair in self.shown.values()}
+        self.batches = {id(pair.batch): pair.batch for pair in self.shown.values()}
         self.marks = self._marks()
+        self.items = self._items()
 
     # ------------------------------------------------------------------------------------------------------ what is meant
 
@@ -188,14 +262,16 @@ class _Scene:
 
     def _chosen(self) -> list[Pair]:
         """The pairs that get a rail: those named first, then the nearest of their batches, in the order of the calls."""
-        known: dict[int, Pair] = {}
-        for prime in self.primes:
-            known.update((id(pair), pair) for pair in prime.batch.pairs)
-        pairs = sorted(known.values(), key=lambda pair: self.index[id(pair.turn)])
-        named = {id(pair) for pair in self.primes}
-        at = [number for number, pair in enumerate(pairs) if id(pair) in named]
-        nearest = sorted(range(len(pairs)), key=lambda number: min(abs(number - other) for other in at[:RAILS]))
-        return [pairs[number] for number in sorted(nearest[: RAILS - len(self.ghosts)])]
+        primes = sorted(self.primes, key=self._position)[:RAILS]
+        near: dict[int, tuple[int, Pair]] = {}
+        for prime in primes:
+            for distance, pair in self.stage.calls(prime.batch).near(prime):
+                near[id(pair)] = min(near.get(id(pair), (distance, pair)), (distance, pair), key=lambda one: one[0])
+        nearest = sorted(near.values(), key=lambda one: (one[0], self._position(one[1])))
+        return sorted((pair for _, pair in nearest[: RAILS - len(self.ghosts)]), key=self._position)
+
+    def _position(self, pair: Pair) -> tuple[int, int]:
+        return self.index[id(pair.turn)], self.stage.calls(pair.batch).at[id(pair)]
 
     def _concerned(self) -> set[int]:
         """The turns that the picture is about, by index."""
@@ -203,6 +279,23 @@ class _Scene:
         for pair in self.shown.values():
             found.add(self.index[id(pair.turn)])
             found.update(self.index[id(answer.turn)] for answer in pair.answers[:NEAR])
+        return found
+
+    def _items(self) -> dict[int, list[Part]]:
+        """The parts that have rows, by the index of their turn and in their order there.
+
+        Prose is shown in a turn with calls or results only where it matters: the finding names it, or a result stands behind it.
+        """
+        named = [answer for part in self._parts() if (answer := self.answers.get(id(part))) is not None]
+        parts: list[Part] = [pair.call for pair in self.shown.values()]
+        parts += [answer.result for pair in self.shown.values() for answer in pair.answers[:RAILS]]
+        parts += [answer.result for answer in (*self.ghosts.values(), *named[: 2 * RAILS])]
+        parts += [answer.behind for answer in named if answer.behind is not None]
+        parts += [spot.part for _, spot in ((None, self.focus), *self.related) if spot is not None and spot.part is not None]
+        found: dict[int, list[Part]] = {}
+        for part in sorted({id(part): part for part in parts}.values(), key=lambda part: self.stage.order.get(id(part), -1)):
+            if (spot := self.stage.spots.get(id(part))) is not None:
+                found.setdefault(spot.index, []).append(part)
         return found
 
     # ------------------------------------------------------------------------------------------------------ what is said
@@ -229,12 +322,8 @@ class _Scene:
             return "not in its place"
         if answer.where in {"early", "role", "behind"}:
             return {"early": "before its call", "role": "in the wrong role", "behind": "behind other content"}[answer.where]
-        home = next((a.turn for pair in answer.pair.batch.pairs for a in pair.answers if a.where == "in"), None)
+        home = self.stage.calls(answer.pair.batch).home
         return f"belongs to turn {home.number}" if home is not None and home is not answer.turn else "too late"
-
-    def _mentioned(self, part: Part) -> bool:
-        """Prose is shown in a turn with calls or results only where it matters: the finding names it, or a result stands behind it."""
-        return id(part) in self.marks or any(self.answers[id(named)].behind is part for named in self._parts() if id(named) in self.answers)
 
     # ------------------------------------------------------------------------------------------------------ rows
 
@@ -261,29 +350,41 @@ class _Scene:
 
     def _turn(self, index: int) -> Iterator[Row]:
         turn = self.turns[index]
-        rows = [row for part in turn.parts if (row := self._part(part)) is not None]
-        folded = [self.pairs[id(call)] for call in turn.calls if self._is_folded(call)]
-        if folded:
-            rows.append(_folded_calls(folded))
+        parts = self.items.get(index, [])
+        rows = [row for part in parts if (row := self._part(part)) is not None]
+        rows += [*self._folded_results(turn, rows), *self._folded_calls(turn)]
         if not rows:
-            rows.append(Row(kind="message", text=self._gist(turn)))
+            rows.append(Row(kind="message", text=self.stage.gist(turn)))
         rows[0].turn, rows[0].role = turn.number, _role(turn)
         if id(turn) in self.marks:
             rows[0].mark, rows[0].focus = rows[0].mark or self.marks[id(turn)], index == self.focus.index
-        yield from self._seam(turn)
+        yield from self._seam(parts)
         yield from rows
 
-    def _seam(self, turn: Turn) -> Iterator[Row]:
+    def _seam(self, parts: list[Part]) -> Iterator[Row]:
         """The border between two messages that answer one batch, where they should be one."""
-        for part in turn.parts:
+        for part in parts:
             answer = self.answers.get(id(part))
             if answer is not None and answer.where == "split" and id(answer.pair) in self.shown:
                 yield Row(kind="cut", text="next message", rail=id(answer.pair))
                 return
 
-    def _is_folded(self, call: Call) -> bool:
-        pair = self.pairs.get(id(call))
-        return pair is not None and id(pair.batch) in self.batches and id(pair) not in self.shown
+    def _folded_calls(self, turn: Turn) -> Iterator[Row]:
+        """What stands for the calls of the batches shown that have no rail."""
+        batches = [self.stage.calls(batch) for batch in self.batches.values()]
+        shown = [pair for pair in self.shown.values() if pair.turn is turn]
+        count = sum(len(calls.made.get(id(turn), ())) for calls in batches) - len(shown)
+        if count:
+            answered = sum(calls.answered.get(id(turn), 0) for calls in batches) - sum(pair.answered for pair in shown)
+            how = "all" if answered == count else str(answered) if answered else "none"
+            yield Row(kind="fold", text=f"… {plural(count, 'more call')}, {how} answered")
+
+    def _folded_results(self, turn: Turn, rows: list[Row]) -> Iterator[Row]:
+        """What stands for the many results of one call."""
+        drawn = sum(row.kind == "result" and row.rail in self.shown for row in rows)
+        more = sum(self.stage.answered(pair, turn) for pair in self.shown.values()) - drawn
+        if more:
+            yield Row(kind="fold", text=f"… {plural(more, 'more result')}")
 
     def _part(self, part: Part) -> Row | None:
         """The row of a part; None when it is not shown."""
@@ -298,13 +399,11 @@ class _Scene:
             return self._call(pair) if pair is not None and id(pair) in self.shown else None
         if isinstance(part, Result):
             return self._result(part, self.answers.get(id(part)))
-        if not self._mentioned(part):
-            return None
-        return Row(kind="message", text=self._prose(part.text) if isinstance(part, Text) else safe(part.kind))
+        return Row(kind="message", text=self._prose(part.text) if isinstance(part, Text) else _word(part.kind))
 
     def _call(self, pair: Pair) -> Row:
         call = pair.call
-        name = safe(call.name or "?")
+        name = _word(call.name or "?")
         closes = bool(pair.answers) or self._is_open(pair)
         text = _arguments(call, BESIDE_ID - cells(name) - 2, content=self.content)
         return Row(kind="call", id=_id(call.id), name=name, text=text, rail=id(pair) if closes else None)
@@ -313,7 +412,7 @@ class _Scene:
         if answer is not None and id(answer.pair) in self.shown and answer.pair is not None:
             pair = answer.pair
             text = _outcome(result, content=self.content)
-            name = safe(result.name) if result.name and result.name != pair.call.name else None
+            name = _word(result.name) if result.name and result.name != pair.call.name else None
             return Row(kind="result", id=_id(result.ref), name=name, text=text, rail=id(pair), closes=answer is pair.answers[0])
         if answer is not None and (id(answer) in self.ghosts or id(result) in self.marks):
             ghost = id(answer) if id(answer) in self.ghosts else None
@@ -338,9 +437,8 @@ class _Scene:
                 yield self._gap(pair), self._nothing(pair)
 
     def _nothing(self, pair: Pair) -> Row:
-        prime = any(pair is other for other in self.primes)
         word = "not yet" if self.finding.rule == "open-call" else "expected here"
-        return Row(kind="gap", id=_id(pair.call.id), text="(nothing)", rail=id(pair), mark=word if prime else "")
+        return Row(kind="gap", id=_id(pair.call.id), text="(nothing)", rail=id(pair), mark=word if id(pair) in self.primed else "")
 
     def _is_open(self, pair: Pair) -> bool:
         """A result is wanted and not there."""
@@ -349,55 +447,54 @@ class _Scene:
     def _gap(self, pair: Pair) -> int:
         """Before which turn a result is missing: where the finding says, else where its batch ends."""
         if self.finding.gap is not None and any(pair.batch is prime.batch for prime in self.primes):
-            return next((index for index, turn in enumerate(self.turns) if turn.number == self.finding.gap), len(self.turns))
+            return self.stage.numbers.get(self.finding.gap, len(self.turns))
         if pair.batch.next_turn is not None:
             return self.index[id(pair.batch.next_turn)]
-        answers = (answer.turn for other in pair.batch.pairs for answer in other.answers)
-        return max(self.index[id(turn)] for turn in (pair.turn, *answers)) + 1
+        return max(self.index[id(pair.turn)], self.stage.calls(pair.batch).last_answer) + 1
 
     def _before(self, answer: Answer) -> int:
         """Before which turn the call of an orphan should be."""
         index = self.index[id(answer.turn)]
-        if not any(turn.role == "assistant" for turn in self.turns[:index]):
+        if self.stage.opening >= index:
             return -1
-        return next((n for n, turn in enumerate(self.turns[:index]) if turn.number == self.finding.gap), index)
+        return min(self.stage.numbers.get(self.finding.gap, index), index) if self.finding.gap is not None else index
 
     # ------------------------------------------------------------------------------------------------------ words
-
-    def _gist(self, turn: Turn) -> str:
-        """What a message is made of; with content, how it begins."""
-        texts = [part.text for part in turn.texts if part.text.strip()]
-        if texts and self.content:
-            return _PLAIN.clip(_flat(texts[0]), PREVIEW)
-        size = [plural(sum(map(len, texts)), "character")] if texts else []
-        counts = [plural(len(some), noun) for some, noun in ((turn.calls, "call"), (turn.results, "result")) if some]
-        kinds = dict.fromkeys(safe(part.kind) for part in turn.parts if isinstance(part, Other))
-        return _PLAIN.clip(", ".join([*size, *counts, *kinds]) or "empty", PREVIEW)
 
     def _prose(self, text: str) -> str:
         return _PLAIN.clip(_flat(text), PREVIEW) if self.content else _size(text)
 
 
+def _gist(turn: Turn, *, content: bool) -> str:
+    texts = [part.text for part in turn.texts if part.text.strip()]
+    if texts and content:
+        return _PLAIN.clip(_flat(texts[0]), PREVIEW)
+    size = [plural(sum(map(len, texts)), "character")] if texts else []
+    counts = [plural(len(some), noun) for some, noun in ((turn.calls, "call"), (turn.results, "result")) if some]
+    kinds = dict.fromkeys(_word(part.kind) for part in turn.parts if isinstance(part, Other))
+    return _PLAIN.clip(", ".join([*size, *counts, *islice(kinds, PREVIEW)]) or "empty", PREVIEW)
+
+
 def _related_mark(label: str) -> str:
-    return _MARKS_OF_RELATED.get(label, safe(label))
+    return _MARKS_OF_RELATED.get(label, _word(label))
+
+
+def _word(text: str) -> str:
+    """A name, safe; of a very long one as much as can be drawn."""
+    return safe(clip(text, _DRAWN))
 
 
 def _id(text: str | None) -> str | None:
-    return None if text is None else safe(text)
+    """An id, safe; of a very long one the end, where ids differ."""
+    return None if text is None else safe(tail(text, _DRAWN))
 
 
 def _role(turn: Turn) -> str:
-    return safe(turn.raw_role) if turn.role == "unknown" and turn.raw_role else turn.role
+    return _word(turn.raw_role) if turn.role == "unknown" and turn.raw_role else turn.role
 
 
 def _folded_turns(count: int) -> Row:
     return Row(kind="fold", text=f"… {plural(count, 'turn')}")
-
-
-def _folded_calls(pairs: list[Pair]) -> Row:
-    answered = sum(pair.answered for pair in pairs)
-    how = "all" if answered == len(pairs) else str(answered) if answered else "none"
-    return Row(kind="fold", text=f"… {plural(len(pairs), 'more call')}, {how} answered")
 
 
 def _flat(text: str) -> str:
@@ -454,7 +551,7 @@ def _decoded(call: Call) -> JSON:
 def _listed(value: JSON) -> str:
     if not isinstance(value, dict):
         return _brief(value, deep=True)
-    return ", ".join(f"{safe(str(key))}={_brief(item)}" for key, item in list(value.items())[:PREVIEW])
+    return ", ".join(f"{_word(str(key))}={_brief(item)}" for key, item in list(value.items())[:PREVIEW])
 
 
 def _brief(value: JSON, *, deep: bool = False) -> str:
@@ -462,11 +559,18 @@ def _brief(value: JSON, *, deep: bool = False) -> str:
     if isinstance(value, str):
         return _quoted(value, PREVIEW)
     if isinstance(value, dict):
-        items = (f"{safe(str(key))}: {_brief(item)}" for key, item in list(value.items())[:PREVIEW])
+        items = (f"{_word(str(key))}: {_brief(item)}" for key, item in list(value.items())[:PREVIEW])
         return f"{{{', '.join(items) if deep else '…' if value else ''}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(_brief, value[:PREVIEW])) if deep else '…' if value else ''}]"
-    return safe(json.dumps(value)) if isinstance(value, bool | int | float | None) else "?"
+    return _number_text(value) if isinstance(value, bool | int | float | None) else "?"
+
+
+def _number_text(value: bool | float | None) -> str:
+    try:
+        return json.dumps(value)
+    except ValueError:  # more digits than Python writes
+        return "a number"
 
 
 def _quoted(text: str, room: int) -> str:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+
+LONGEST = 1_000
+"""So many characters of one text are shown: a sentence with its names is far shorter."""
+IDENTIFIER = 256
+"""An id or a name of so many characters is written whole where a program reads it."""
+
+_DIGEST = 16
+_RUNNER = re.compile(r"##(?=vso\[|\[)", re.IGNORECASE)
 
 # C0 and C1 controls, DEL, bidirectional overrides and isolates, zero-width characters, line separators, tags, lone surrogates.
 _UNSAFE = re.compile(
@@ -22,6 +31,25 @@ def safe(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_visible, text)
 
 
+def inert(text: str) -> str:
+    """`text` as `safe` shows it, with no command to a build runner in it: Azure obeys `##vso[` wherever it stands in a line."""
+    text = safe(text)
+    return _RUNNER.sub("## ", text) if "##" in text else text
+
+
+def is_command(line: str) -> bool:
+    """Whether a build runner may obey a line that is `inert`: it is what stands at its beginning that counts, white space apart."""
+    return line.lstrip().startswith(("::", "##"))
+
+
+def identifier(text: str | None) -> str | None:
+    """An id or a name for programs: a long one is cut, and a digest of all of it keeps it apart from others that begin alike."""
+    if text is None or len(text) <= IDENTIFIER:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+    return f"{text[: IDENTIFIER - _DIGEST - 1]}…{digest}"
+
+
 def clip(text: str, width: int) -> str:
     """At most `width` characters of `text`; what is cut is marked with `…`."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
@@ -34,7 +62,7 @@ def tail(text: str, width: int) -> str:
 
 def quote(text: str, width: int = 40) -> str:
     """`text` as it may stand inside a message: safe, cut, in backticks."""
-    return f"`{clip(safe(text).replace('`', chr(0x2019)), width)}`"
+    return f"`{clip(safe(text[: width + 1]).replace('`', chr(0x2019)), width)}`"
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -17,6 +17,7 @@ from toolaudit.cli._terminal import opened, style
 from toolaudit.engine import Audit, Options
 from toolaudit.errors import InputError, UsageError
 from toolaudit.model import Severity
+from toolaudit.sources import identity_of, meets
 
 if TYPE_CHECKING:
     from toolaudit.model import Tool
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 
 FAIL_ON = ("error", "warning", "note", "never")
 NOT_RECOGNISED = "`toolaudit formats` lists what is recognised; --at POINTER says where to look, --input-format NAME how to read"
+HINTS = (
+    (("is recognised",), NOT_RECOGNISED),
+    (("not read yet",), "`toolaudit formats` lists what is read: what a program keeps in another format must be converted to one of these"),
+    (
+        (" archive", "a gzip", "a Zstandard", "a bzip2", "an xz", "an LZ4"),
+        "unpack it, or pipe in what it holds: `zcat FILE | toolaudit check -`",
+    ),
+)
+"""What to do about a file, by words in the reason why it was not read."""
 
 
 def audit(given: Given) -> int:
@@ -31,6 +41,7 @@ def audit(given: Given) -> int:
     began = time.perf_counter()
     threshold = chosen("severity", given.fail_on, FAIL_ON)
     kind = outputs.output(chosen("output", _output_name(given), outputs.names()))
+    ready(given)
     run = Audit(options(given, scenes=kind.human and "full" in kind.__module__))
     completed = _completed(run, given)
     if not completed and not kind.human:
@@ -64,9 +75,7 @@ def options(given: Given, *, scenes: bool = False) -> Options:
 
 
 def read(run: Audit, given: Given) -> None:
-    """Let `run` read the paths of `given`. Raises UsageError where none is given."""
-    if not given.paths:
-        raise UsageError("no path is given", "name files or folders, or `-` for standard input: `toolaudit check runs/`")
+    """Let `run` read the paths of `given`."""
     stdin = _stdin() if "-" in given.paths else None
     run.paths(given.paths, stdin, stdin_name=given.stdin_filename)
 
@@ -86,8 +95,8 @@ def complain(report: Report, given: Given) -> None:
         say(f"error: {reason}")
     if given.quiet:
         return
-    if any("recognised" in reason or "no transcripts" in reason for reason in report.incomplete):
-        say(f"hint: {NOT_RECOGNISED}")
+    for hint in dict.fromkeys(_hints(report)):
+        say(f"hint: {hint}")
     if given.verbose:
         warn(report.inputs)
 
@@ -99,13 +108,29 @@ def warn(inputs: list[Input]) -> None:
             say(f"warning: {given.path}: {given.reason}")
 
 
-def spare(paths: Iterable[str], output: str | None) -> None:
-    """Raise UsageError where the output would overwrite one of the `paths` that it is made from."""
-    if output is None or not Path(output).exists():
+def _hints(report: Report) -> Iterator[str]:
+    """What to do about the files that leave the audit incomplete; about all of them where none could be read."""
+    said = set(report.incomplete)
+    reasons = [one.reason or "" for one in report.inputs if not report.summary.files or f"{one.path}: {one.reason}" in said]
+    yield from (hint for words, hint in HINTS if any(word in reason for reason in reasons for word in words))
+    if any(reason.startswith("no transcripts") for reason in report.incomplete):
+        yield NOT_RECOGNISED
+
+
+def ready(given: Given) -> None:
+    """Raise UsageError where no path is given, or the output would overwrite a file that is given, found or used."""
+    if not given.paths:
+        raise UsageError("no path is given", "name files or folders, or `-` for standard input: `toolaudit check runs/`")
+    identity = identity_of(given.output) if given.output is not None else None
+    if identity is None:
         return
-    for path in paths:
-        if Path(path).exists() and Path(path).samefile(output):
-            raise UsageError(f"{output}: it is one of the files that are checked, and is not overwritten", "give -o another name")
+    if given.tools is not None and identity_of(given.tools) == identity:
+        raise UsageError(f"{given.output}: it is the file that --tools names, and is not overwritten", "give -o another name")
+    if meets(given.paths, identity):
+        raise UsageError(
+            f"{given.output}: it is one of the files that are checked, and is not overwritten",
+            "give -o another name, outside of the folders that are checked",
+        )
 
 
 def _completed(run: Audit, given: Given) -> bool:
@@ -119,7 +144,6 @@ def _completed(run: Audit, given: Given) -> bool:
 
 def _write(report: Report, kind: type[outputs.Output], given: Given) -> None:
     """Write the report. A reader that has seen enough is no fault."""
-    spare((one.path for one in report.inputs if one.status != "skipped"), given.output)
     try:
         with opened(given.output) as stream:
             made = kind(stream, style(stream, color=given.color, quiet=given.quiet, verbose=given.verbose))
@@ -128,7 +152,7 @@ def _write(report: Report, kind: type[outputs.Output], given: Given) -> None:
                 made.finding(entry)
             for one in report.inputs:
                 made.input(one)
-            made.finish(report.summary)
+            made.finish(report.summary, report.incomplete)
     except BrokenPipeError:
         hush()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from toolaudit.errors import UsageError
 from toolaudit.text import quote
 
+_POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*", re.DOTALL)
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -41,7 +43,12 @@ def size(text: str) -> int:
 
 
 def pointer(text: str) -> str:
-    """A JSON pointer. Raises UsageError for text that is none."""
-    if text and not text.startswith("/"):
-        raise UsageError(f"{quote(text)} is no JSON pointer", "a pointer begins with a slash: --at /data/messages")
-    return text
+    """A JSON pointer, as RFC 6901 has it. Raises UsageError for text that is none."""
+    if _POINTER.fullmatch(text):
+        return text
+    hint = (
+        "within a pointer `~` is written `~0`, and `/` in a key `~1`"
+        if text.startswith("/")
+        else "a pointer begins with a slash: --at /data/messages"
+    )
+    raise UsageError(f"{quote(text)} is no JSON pointer", hint)

@@ -7,16 +7,18 @@ import sys
 
 from toolaudit.cli import FAULT, INCOMPLETE
 from toolaudit.errors import ToolauditError
-from toolaudit.text import clip, safe
+from toolaudit.text import clip, inert, is_command
 
 
 def say(text: str) -> None:
-    """One line on the error stream; nothing in it acts on the terminal, and a stream that is gone is no reason to fail."""
+    """One line on the error stream; nothing in it acts on a terminal or a runner, and a stream that is gone is no reason to fail."""
     if sys.stderr is None:
         return
+    text = inert(text)
+    text = f". {text}" if is_command(text) else text
     encoding = sys.stderr.encoding or "ascii"
     try:
-        sys.stderr.write(safe(text).encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         pass

@@ -84,6 +84,14 @@ def opened(path: str | None) -> Iterator[TextIO]:
         raise InputError(f"{path or 'standard output'}: it cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 
+def descriptor(stream: TextIO) -> int:
+    """The number under which the system knows a stream; -1 where it does not."""
+    try:
+        return stream.fileno()
+    except OSError:  # a stream in memory
+        return -1
+
+
 def stdout() -> TextIO:
     """Standard output, set so that a character it cannot encode is written as its escape. Raises InputError where it is closed."""
     if sys.stdout is None:

@@ -38,12 +38,14 @@ def _pairs(given: Given) -> int:
     from toolaudit.cli import _audit, _faults, _terminal
     from toolaudit.outputs.json import encoded
     from toolaudit.pairs import Pairs
+    from toolaudit.sources import identity_of
 
     options = _audit.options(given)
-    _audit.spare(given.paths, given.output)
+    _audit.ready(given)
     with _terminal.opened(given.output) as stream:
         ascii_only = _terminal.style(stream).ascii
-        run = Pairs(options, lambda line: stream.write(encoded(line, ascii_only=ascii_only) + "\n"))
+        write = lambda line: stream.write(encoded(line, ascii_only=ascii_only) + "\n")  # noqa: E731
+        run = Pairs(options, write, identity_of(_terminal.descriptor(stream)))
         try:
             _audit.read(run, given)
         except BrokenPipeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, TextIO
 
@@ -32,7 +33,8 @@ class Output(Protocol):
     def start(self) -> None: ...
     def finding(self, entry: Entry) -> None: ...
     def input(self, given: Input) -> None: ...
-    def finish(self, summary: Summary) -> None: ...
+    def finish(self, summary: Summary, incomplete: Sequence[str] = ()) -> None:
+        """`incomplete` is why the audit could not be completed, a sentence each; people are told so on the error stream."""
 
 
 ALIASES = {"json-v1": "json"}

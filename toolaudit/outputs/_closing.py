@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from toolaudit.report import Summary
+from collections.abc import Sequence
+
+from toolaudit.report import Input, Summary
 from toolaudit.text import plural
 
 
-def closing(summary: Summary) -> str:
-    """One sentence. The parts named after `calls` add up to them; files that were not read are named apart."""
+def closing(summary: Summary, partly: Sequence[Input] = ()) -> str:
+    """One sentence. The parts named after `calls` add up to them; files that were not read are named apart, and so are those that were
+    read in part, which are among the files checked."""
     checked = [plural(summary.files, "file"), plural(summary.calls, "call"), f"{summary.paired:,} paired"]
     rest = {"missing": summary.missing, "open": summary.open, "unjudged": summary.unjudged}
     checked += _counted(rest)
     apart = _counted({"allowed": summary.allowed, "baselined": summary.baselined})
     aside = f" ({', '.join(apart)})" if apart else ""
-    return f"checked {', '.join(checked)}: {_findings(summary)}{aside}{_unread(summary)}"
+    return f"checked {', '.join(checked)}: {_findings(summary)}{aside}{_partly(partly)}{_unread(summary)}"
 
 
 def _counted(counts: dict[str, int]) -> list[str]:
@@ -23,6 +26,15 @@ def _counted(counts: dict[str, int]) -> list[str]:
 def _findings(summary: Summary) -> str:
     counts = {"error": summary.errors, "warning": summary.warnings, "note": summary.notes}
     return ", ".join(plural(count, word) for word, count in counts.items() if count) or "no findings"
+
+
+def _partly(inputs: Sequence[Input]) -> str:
+    """Of a single file, what was not read of it; of several, the first as an example."""
+    if not inputs:
+        return ""
+    first, *more = inputs
+    example, others = (f", the first of them {first.path}", " (-v names all)") if more else ("", "")
+    return f"; {plural(len(inputs), 'file')} partly read{example}: {first.reason}{others}"
 
 
 def _unread(summary: Summary) -> str:

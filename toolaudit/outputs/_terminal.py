@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from toolaudit.model import Severity
 from toolaudit.outputs import Style
-from toolaudit.text import safe
+from toolaudit.text import LONGEST, clip, inert, is_command
 
 WORDS = ("", *(str(severity) for severity in Severity))
 """The words for the severities, by number: quicker than asking the enum, which is felt in reports of ten thousand lines."""
@@ -16,7 +15,6 @@ BOLD, DIM = "1", "2"
 TONES = ("", "36", "33", "31")
 """The colours of the severities, by number."""
 
-_RUNNER = re.compile(r"##(?=vso\[|\[)", re.IGNORECASE)
 _TYPOGRAPHY = str.maketrans(
     {chr(0x2400 + code): f"^{chr(64 + code)}" for code in range(32)}  # the pictures of controls
     | {
@@ -56,17 +54,19 @@ class Ink:
 
     def shown(self, text: str) -> str:
         """`text` on one line and harmless: no controls, no commands to a build runner, ASCII where nothing else can be written."""
-        text = safe(text)
-        if "##" in text:
-            text = _RUNNER.sub("## ", text)  # Azure obeys `##vso[` wherever it stands in a line
+        text = inert(text)
         if self.ascii and not text.isascii():
             text = text.translate(_TYPOGRAPHY).encode("ascii", "backslashreplace").decode()
         return text
 
+    def sentence(self, text: str) -> str:
+        """`shown`, for text that may have names and places of any length in it."""
+        return self.shown(clip(text, LONGEST))
+
     def line(self, text: str) -> str:
         """`shown`, for text that begins a line with a path: `::` there is a command to GitHub's runner, which also skips white space."""
         text = self.shown(text)
-        return f"./{text}" if text.lstrip().startswith(("::", "##")) else text
+        return f"./{text}" if is_command(text) else text
 
     def paint(self, text: str, *codes: str) -> str:
         """`text` in the given colours, if there are any to be had."""
@@ -74,7 +74,7 @@ class Ink:
 
     def clip(self, text: str, width: int) -> str:
         """At most `width` cells from the beginning of `text`."""
-        if cells(text) <= width and len(text) <= 4 * width:
+        if len(text) <= 4 * width and cells(text) <= width:
             return text
         text = text[: 4 * width]  # what takes no cells (combining marks) is not endless either
         while text and cells(text) + len(self.dots) > width:
@@ -83,7 +83,7 @@ class Ink:
 
     def tail(self, text: str, width: int) -> str:
         """At most `width` cells from the end of `text`, where ids differ."""
-        if cells(text) <= width and len(text) <= 4 * width:
+        if len(text) <= 4 * width and cells(text) <= width:
             return text
         text = text[-4 * width :]
         while text and cells(text) + len(self.dots) > width:
@@ -120,8 +120,12 @@ def _pieces(text: str, width: int) -> Iterator[str]:
 
 def pieces(text: str, width: int) -> Iterator[str]:
     """`text` in pieces of at most `width` cells, white space and all."""
-    while cells(text) > width:
-        cut = next(n for n in range(min(width, len(text)), 0, -1) if n == 1 or cells(text[:n]) <= width)
-        yield text[:cut]
-        text = text[cut:]
-    yield text
+    at = 0
+    while True:
+        piece = text[at : at + 4 * width]  # what takes no cells is not endless either
+        if cells(piece) > width:
+            piece = piece[: next(n for n in range(min(width, len(piece)), 0, -1) if n == 1 or cells(piece[:n]) <= width)]
+        yield piece
+        at += len(piece)
+        if at >= len(text):
+            return

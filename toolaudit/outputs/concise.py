@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TextIO
 
 from toolaudit.outputs import Style
 from toolaudit.outputs._closing import closing
 from toolaudit.outputs._terminal import TONES, WORDS, Ink
 from toolaudit.report import Entry, Input, Summary
-from toolaudit.text import plural
+from toolaudit.text import LONGEST, clip, plural
 
 
 class Report:
@@ -21,6 +22,7 @@ class Report:
         self._style = style
         self._ink = Ink(style)
         self._inputs: list[str] = []
+        self._partly: list[Input] = []
         self._any = False
 
     def start(self) -> None:
@@ -32,11 +34,14 @@ class Report:
             self._write(line(entry, self._ink) + "\n")
 
     def input(self, given: Input) -> None:
+        if given.status == "partly-read":
+            self._partly.append(given)
         if self._style.verbose and not self._style.quiet:
             self._inputs.append(fate(given, self._ink))
 
-    def finish(self, summary: Summary) -> None:
-        for block in (self._inputs, [closing(summary)] if self._style.quiet < 2 else []):
+    def finish(self, summary: Summary, incomplete: Sequence[str] = ()) -> None:  # noqa: ARG002 (said on the error stream)
+        last = [self._ink.shown(closing(summary, self._partly))] if self._style.quiet < 2 else []
+        for block in (self._inputs, last):
             if block:
                 self._write(("\n" if self._any else "") + "".join(f"{text}\n" for text in block))
                 self._any = True
@@ -44,7 +49,7 @@ class Report:
 
 def line(entry: Entry, ink: Ink) -> str:
     """The finding on one line, however many its strings were written on."""
-    where, word, said = f"{place(entry)}: ", WORDS[entry.severity], f" {entry.rule}: {entry.message}"
+    where, word, said = f"{place(entry)}: ", WORDS[entry.severity], f" {entry.rule}: {clip(entry.message, LONGEST)}"
     if not ink.color:
         return ink.line(where + word + said)
     return ink.line(where) + ink.paint(word, TONES[entry.severity]) + ink.shown(said)
@@ -53,7 +58,7 @@ def line(entry: Entry, ink: Ink) -> str:
 def place(entry: Entry) -> str:
     """The path, with the line if there is one, else the row of a table, else the pointer."""
     spot = entry.line or entry.record or pointer(entry)
-    return f"{entry.path}:{spot}" if spot else entry.path
+    return f"{entry.path}:{clip(str(spot), LONGEST)}" if spot else entry.path
 
 
 def pointer(entry: Entry) -> str:

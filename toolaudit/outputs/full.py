@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from toolaudit.outputs import Style, concise
 from toolaudit.outputs._terminal import BOLD, DIM, TONES, WORDS, Ink, cells, pieces
 from toolaudit.rails import SHORT_ID, draw, gutter
 from toolaudit.report import Entry, Row, Summary
+from toolaudit.text import identifier
 
 NARROW = 60
 """Below so many columns a picture does not fit, and findings are written one to a line."""
@@ -49,9 +50,9 @@ class Report(concise.Report):
         else:
             self._more += 1
 
-    def finish(self, summary: Summary) -> None:
+    def finish(self, summary: Summary, incomplete: Sequence[str] = ()) -> None:
         self._flush()
-        super().finish(summary)
+        super().finish(summary, incomplete)
 
     def _flush(self) -> None:
         if self._root is not None:
@@ -81,7 +82,7 @@ class Block:
             yield from draw(self.entry.scene, self.style, self.entry.severity)
             yield self.bar
         for label, text in self._remarks():
-            yield from self._remark(label, self.ink.wrap(self.ink.shown(text), self._room))
+            yield from self._remark(label, self.ink.wrap(self.ink.sentence(text), self._room))
         yield from self._remark("also", list(self._followers(also, more)))
         yield from self._remark("more", [self._manual()])
 
@@ -92,14 +93,14 @@ class Block:
 
     def _headline(self) -> Iterator[str]:
         head = f"{WORDS[self.entry.severity]}[{self.ink.shown(self.entry.rule)}]:"
-        first, *rest = self.ink.wrap(f"{head} {self.ink.shown(self.entry.message)}", self.width - 4)
+        first, *rest = self.ink.wrap(f"{head} {self.ink.sentence(self.entry.message)}", self.width - 4)
         yield self.ink.paint(first[: len(head)], BOLD, TONES[self.entry.severity]) + self.ink.paint(first[len(head) :], BOLD)
         yield from (f"    {self.ink.paint(line, BOLD)}" for line in rest)
 
     def _place(self) -> Iterator[str]:
         """Path and line, then turn and format; below each other where they do not fit on one line."""
         lead = self.ink.paint(f"{self.indent}{'+-' if self.style.ascii else '╭─'}", DIM)
-        path, aside = self.ink.shown(_path(self.entry)), self.ink.shown(_aside(self.entry))
+        path, aside = self.ink.shown(_path(self.entry)), self.ink.sentence(_aside(self.entry))
         room = self.width - len(self.indent) - 3
         if cells(path) + 3 + cells(aside) <= room:
             yield f"{lead} {path}   {aside}"
@@ -130,7 +131,7 @@ class Block:
         for entry in also:
             spot = f"line {entry.line}" if entry.line is not None else concise.pointer(entry)
             where = f"turn {entry.turn}" if entry.turn is not None else spot
-            text = self.ink.shown(f"{WORDS[entry.severity]}[{entry.rule}]{f' {where}' if where else ''}: {entry.message}")
+            text = self.ink.sentence(f"{WORDS[entry.severity]}[{entry.rule}]{f' {where}' if where else ''}: {entry.message}")
             yield self.ink.clip(text, self._room)
         if more:
             yield f"{self.ink.dots} {more:,} more"
@@ -150,7 +151,7 @@ def _path(entry: Entry) -> str:
 
 def _aside(entry: Entry) -> str:
     """Which turn and which half of a pair; the pointer where no line is known or no turn is concerned. A long id always."""
-    id_ = entry.call_id if entry.call_id is not None and len(entry.call_id) > SHORT_ID else None
+    id_ = identifier(entry.call_id) if entry.call_id is not None and len(entry.call_id) > SHORT_ID else None
     pointer = concise.pointer(entry)
     if entry.turn is not None and (_path(entry) != entry.path or not pointer):
         where = [f"turn {entry.turn}", id_ or _half(entry)]
@@ -164,7 +165,7 @@ def _half(entry: Entry) -> str | None:
     turn = [row for row in _turn_rows(entry) if row.kind in {"call", "result", "fold"}]
     focus = next((row for row in turn if row.focus), None)
     if focus is None or any(row.kind == "fold" for row in turn):
-        return entry.call_id
+        return identifier(entry.call_id)
     alike = [row for row in turn if row.kind == focus.kind]
     number = next(number for number, row in enumerate(alike, 1) if row is focus)
     return f"{focus.kind} {number} of {len(alike)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, TextIO
 
 import msgspec
@@ -10,7 +11,8 @@ import msgspec
 from toolaudit._version import __version__
 from toolaudit.outputs import Style
 from toolaudit.outputs._terminal import WORDS
-from toolaudit.report import Entry, Input, Summary
+from toolaudit.report import Entry, Input, Summary, TargetVerdict
+from toolaudit.text import LONGEST, clip, identifier
 
 SCHEMA = "toolaudit/report-v1"
 HEADER = {"schema": SCHEMA, "tool": {"name": "toolaudit", "version": __version__}}
@@ -45,9 +47,10 @@ class Report:
         """Kept until the findings are through: a record each, and no more than there are files."""
         self._inputs.append(encoded(input_(given), ascii_only=self._ascii))
 
-    def finish(self, summary: Summary) -> None:
+    def finish(self, summary: Summary, incomplete: Sequence[str] = ()) -> None:
         inputs = ",\n".join(self._inputs)
-        self._write(f'\n],\n"inputs":[\n{inputs}\n],\n"summary":{encoded(summary, ascii_only=self._ascii)}}}\n')
+        numbers, reasons = encoded(summary, ascii_only=self._ascii), encoded(list(incomplete), ascii_only=self._ascii)
+        self._write(f'\n],\n"inputs":[\n{inputs}\n],\n"summary":{numbers},\n"incomplete":{reasons}}}\n')
 
 
 def finding(entry: Entry) -> dict[str, Any]:
@@ -58,25 +61,31 @@ def finding(entry: Entry) -> dict[str, Any]:
         "severity": WORDS[entry.severity],
         "confidence": entry.confidence,
         "side": entry.side,
-        "message": entry.message,
-        "help": entry.help,
+        "message": clip(entry.message, LONGEST),
+        "help": clip(entry.help, LONGEST),
         "path": entry.path,
         "record": entry.record,
         "line": entry.line,
         "pointer": entry.pointer,
         "inner": entry.inner,
-        "trajectory": entry.trajectory,
+        "trajectory": identifier(entry.trajectory),
         "turn": entry.turn,
-        "call_id": entry.call_id,
-        "tool": entry.tool,
+        "call_id": identifier(entry.call_id),
+        "tool": identifier(entry.tool),
         "target": entry.target,
-        "verdicts": entry.verdicts,
+        "verdicts": {name: _verdict(given) for name, given in entry.verdicts.items()},
         "cause": entry.cause,
         "root": entry.root,
         "repeats": entry.repeats,
         "related": entry.related,
         "fingerprint": entry.fingerprint,
     }
+
+
+def _verdict(given: TargetVerdict) -> TargetVerdict:
+    """The verdict, with the id in its error cut where that is endless."""
+    error = given.provider_error
+    return given if error is None or len(error) <= LONGEST else TargetVerdict(given.verdict, clip(error, LONGEST))
 
 
 def input_(given: Input) -> dict[str, Any]:

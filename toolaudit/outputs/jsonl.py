@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TextIO
+
+from msgspec.structs import asdict
 
 from toolaudit.outputs import Style
 from toolaudit.outputs.json import HEADER, encoded, finding, input_
@@ -27,8 +30,8 @@ class Report:
     def input(self, given: Input) -> None:
         self._record("input", input_(given))
 
-    def finish(self, summary: Summary) -> None:
-        self._record("summary", summary)
+    def finish(self, summary: Summary, incomplete: Sequence[str] = ()) -> None:
+        self._record("summary", {**asdict(summary), "incomplete": list(incomplete)})
 
     def _record(self, kind: str, shape: object) -> None:
         self._write(f'{{"type":"{kind}",{encoded(shape, ascii_only=self._ascii)[1:]}\n')

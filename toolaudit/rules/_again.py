@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import orjson
@@ -114,13 +115,39 @@ def answer_of(pair: Pair) -> Answer | None:
     return pair.answers[0] if len(pair.answers) == 1 else None
 
 
-def calls_between(ledger: Ledger, first: Pair, second: Pair) -> list[Pair]:
-    """The calls of the turns between two calls, and those beside the second."""
-    start, end = first.batch.number, second.batch.number
-    return [pair for pair in ledger.pairs if start < pair.batch.number < end or (pair.batch is second.batch and pair is not second)]
+class Between:
+    """What happened between two calls of a ledger, by counts that are made once."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+
+    def calls(self, first: Pair, second: Pair) -> tuple[int, int]:
+        """How many calls of the turns between two calls, and beside the second, only read; and how many do not."""
+        start, end = first.batch.number, second.batch.number
+        reads, others = self._counts[end]
+        reads_before, others_before = self._counts[start]
+        if _reads(second):
+            return reads - reads_before - 1, others - others_before
+        return reads - reads_before, others - others_before - 1
+
+    def user_spoke(self, first: Turn, second: Turn) -> bool:
+        """The user said something between two turns."""
+        return second.number - 1 > first.number and self._spoken[second.number - 1] > self._spoken[first.number]
+
+    @cached_property
+    def _counts(self) -> list[tuple[int, int]]:
+        """By number of a batch: the calls up to its end that only read, and the others."""
+        reads = list(itertools.accumulate((sum(map(_reads, batch.pairs)) for batch in self.ledger.batches), initial=0))
+        every = list(itertools.accumulate((len(batch.pairs) for batch in self.ledger.batches), initial=0))
+        return [(some, all_ - some) for some, all_ in zip(reads, every, strict=True)]
+
+    @cached_property
+    def _spoken(self) -> list[int]:
+        """By number of a turn: the turns up to it in which the user said something."""
+        turns = self.ledger.trajectory.turns
+        spoken = (turn.role == "user" and any(part.text.strip() for part in turn.texts) for turn in turns)
+        return list(itertools.accumulate(spoken, initial=0))
 
 
-def user_spoke_between(ledger: Ledger, first: Turn, second: Turn) -> bool:
-    """The user said something between two turns."""
-    turns = ledger.trajectory.turns[first.number : second.number - 1]
-    return any(turn.role == "user" and any(part.text.strip() for part in turn.texts) for turn in turns)
+def _reads(pair: Pair) -> bool:
+    return nature(pair.call.name or "") == "reads"

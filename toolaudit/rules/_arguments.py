@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Iterator
 from typing import Literal
 
 import orjson
@@ -10,6 +12,8 @@ from msgspec import Struct
 
 from toolaudit.model import JSON, Ledger, Pair, Place
 from toolaudit.pairing import CUT_OFF
+from toolaudit.rules._say import is_judged
+from toolaudit.sources.scan import past_value
 
 _ANYTHING = frozenset(
     {"computer_call", "shell_call", "apply_patch_call", "local_shell_call", "tool_search_call", "multi_agent_call"}
@@ -33,20 +37,23 @@ def place_of(pair: Pair) -> Place:
     return pair.call.place.down(*pair.call.args_key.split("/"))
 
 
-def arguments_of(ledger: Ledger, pair: Pair) -> Arguments:
+def read_arguments(ledger: Ledger) -> Iterator[tuple[Pair, Arguments]]:
+    """Every call that counts, with how its arguments stand."""
+    for pair, following in itertools.zip_longest(ledger.pairs, ledger.pairs[1:]):
+        if pair.copy_of is None and is_judged(ledger, pair.turn):
+            yield pair, _arguments_of(ledger, pair, last=following is None or following.turn is not pair.turn)
+
+
+def _arguments_of(ledger: Ledger, pair: Pair, *, last: bool) -> Arguments:
     """Look at the arguments of a call: first whether they are cut off, then whether they are an object."""
     call = pair.call
     read = Arguments(value=call.args) if isinstance(call.args, dict) else _of_other(ledger, pair)
     if pair.why == "truncated":
         return Arguments("truncated", "the turn was cut off before it was complete")
-    if read.what == _BROKEN_OFF and _may_be_cut(pair):
+    # only the last call of a turn can be cut off by what ends the turn
+    if read.what == _BROKEN_OFF and (last or pair.turn.stop in CUT_OFF or call.state == "partial"):
         return Arguments("truncated", _BROKEN_OFF)
     return read
-
-
-def _may_be_cut(pair: Pair) -> bool:
-    """Only the last call of a turn can be cut off by what ends the turn."""
-    return pair is pair.batch.pairs[-1] or pair.turn.calls[-1] is pair.call or pair.turn.stop in CUT_OFF or pair.call.state == "partial"
 
 
 def _of_other(ledger: Ledger, pair: Pair) -> Arguments:
@@ -82,8 +89,8 @@ def parse(text: str) -> Arguments:
         value = _loads(text)
     except json.JSONDecodeError as error:
         return Arguments("malformed", _why_broken(text, error))
-    except RecursionError:
-        return Arguments()  # too deep to say anything about it
+    except (ValueError, RecursionError):  # more digits, or deeper, than the decoders go
+        return _unbuilt(text.strip())
     if isinstance(value, dict):
         return Arguments(value=value)
     if isinstance(value, str) and isinstance(_loads_or_none(value), dict):
@@ -105,16 +112,30 @@ def _loads_or_none(text: str) -> JSON:
         return None
 
 
+def _unbuilt(text: str) -> Arguments:
+    """What can be said of JSON that no decoder builds: where it ends, and with what it begins."""
+    data = text.encode("utf-8", "surrogatepass")
+    end = past_value(data, 0)
+    if end < 0:
+        return Arguments("malformed", _BROKEN_OFF)
+    if end < len(data):
+        return Arguments("malformed", _followed_by(data[end:].decode("utf-8", "surrogatepass")))
+    return Arguments() if text.startswith("{") else Arguments("malformed", f"{'a list' if text.startswith('[') else 'a number'} stands")
+
+
 _BROKEN_OFF = "JSON that breaks off in the middle stands"
 
 
 def _why_broken(text: str, error: json.JSONDecodeError) -> str:
     if error.msg == "Extra data":
-        rest = text[error.pos :].lstrip()
-        return "several objects glued together stand" if rest.startswith("{") else "an object with more text behind it stands"
+        return _followed_by(text[error.pos :])
     if text.lstrip()[0] in "{[" and _at_its_end(text.rstrip(), error):
         return _BROKEN_OFF
     return "text that is no JSON stands"
+
+
+def _followed_by(rest: str) -> str:
+    return "several objects glued together stand" if rest.lstrip().startswith("{") else "an object with more text behind it stands"
 
 
 def _at_its_end(text: str, error: json.JSONDecodeError) -> bool:

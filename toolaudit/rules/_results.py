@@ -16,6 +16,11 @@ def accepted(ledger: Ledger) -> Iterator[Answer]:
             yield answer
 
 
+def is_of_other_executor(answer: Answer) -> bool:
+    """A result of a kind that only the provider gives, under the id of a call that the client runs."""
+    return answer.pair is not None and answer.result.executor == "server" and answer.pair.call.executor == "client"
+
+
 def failure_of(answer: Answer) -> traces.Failure | None:
     """How a result says that its call failed: by its flag, else by the head of its text."""
     if answer.result.flag == "cancelled":

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolaudit.model import Answer, Cause, Finding, Ledger, Related
+from toolaudit.model import JSON, Answer, Cause, Finding, Ledger, Pair, Related
 from toolaudit.rules import Context, rule
+from toolaudit.rules._results import is_of_other_executor
 from toolaudit.rules._say import call_of, of_result, tool
 from toolaudit.text import quote
 
@@ -39,14 +40,14 @@ def duplicate_result(ledger: Ledger, _: Context) -> Iterator[Finding]:
     Keep the result that the tool really gave, in the place right after the call, and take the other out. A wrapper that retries must
     not append again what is appended already.
     """
+    fillers: dict[int, bool] = {}  # first results that are placeholders
     for answer in ledger.answers:
-        if answer.state == "duplicate":
-            yield _finding(answer) if answer.pair is not None else _unseen(answer)
+        if answer.state == "duplicate" and not is_of_other_executor(answer):
+            yield _finding(answer, answer.pair, fillers) if answer.pair is not None else _unseen(answer)
 
 
-def _finding(answer: Answer) -> Finding:
-    assert answer.pair is not None
-    pair, own = answer.pair, answer.result
+def _finding(answer: Answer, pair: Pair, fillers: dict[int, bool]) -> Finding:
+    own = answer.result
     if pair.call.executor == "server" and own.executor == "client":
         return of_result(
             "duplicate-result",
@@ -57,9 +58,11 @@ def _finding(answer: Answer) -> Finding:
             side="unasked",
             related=call_of(answer),
         )
-    former = next(other for other in pair.answers if other is not answer)
-    same = former.result.body == own.body
-    kept = "keep the first" if same or not _is_placeholder(former) else "keep this one and take the placeholder out"
+    former = next((other for other in pair.answers if other is not answer), answer)
+    same = _is_equal(former.result.body, own.body)
+    if not same and id(former) not in fillers:
+        fillers[id(former)] = _is_placeholder(former)
+    kept = "keep the first" if same or not fillers[id(former)] else "keep this one and take the placeholder out"
     return of_result(
         "duplicate-result",
         answer,
@@ -81,6 +84,13 @@ def _unseen(answer: Answer) -> Finding:
         side="unasked",
         cause=Cause("retry", "low"),
     )
+
+
+def _is_equal(body: JSON, other: JSON) -> bool:
+    try:
+        return bool(body == other)
+    except RecursionError:  # so deep that nobody can say
+        return False
 
 
 def _is_placeholder(answer: Answer) -> bool:

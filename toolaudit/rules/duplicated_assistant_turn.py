@@ -54,26 +54,22 @@ def duplicated_assistant_turn(ledger: Ledger, _: Context) -> Iterator[Finding]:
     Store the turn once, and all its results behind it. Append in one place only, and never inside what a retry repeats.
     """
     told: set[int] = set()
+    answered: dict[int, bool] = {}
     for pair in ledger.pairs:
-        if pair.copy_of is not None and id(pair.turn) not in told:
-            told.add(id(pair.turn))
-            if not _told_before(ledger, pair, told):
-                yield _finding(ledger, pair, pair.copy_of)
+        # items of one model turn are one copy: the first of them is reported
+        one = id(pair.batch if ledger.trajectory.unit == "item" else pair.turn)
+        if pair.copy_of is not None and one not in told:
+            told.add(one)
+            for batch in (pair.batch, pair.copy_of.batch):
+                if batch.number not in answered:
+                    answered[batch.number] = all(p.answers for p in batch.pairs)
+            yield _finding(ledger, pair, pair.copy_of, whole=answered[pair.batch.number] and answered[pair.copy_of.batch.number])
 
 
-def _told_before(ledger: Ledger, pair: Pair, told: set[int]) -> bool:
-    """Items of one model turn are one copy: the first of them is reported."""
-    if ledger.trajectory.unit != "item":
-        return False
-    before = pair.batch.pairs[: pair.batch.pairs.index(pair)]
-    return any(other.copy_of is not None and id(other.turn) in told for other in before)
-
-
-def _finding(ledger: Ledger, pair: Pair, original: Pair) -> Finding:
-    keys = listed([quote(p.call.id or "") for p in pair.batch.pairs if p.turn is pair.turn])
+def _finding(ledger: Ledger, pair: Pair, original: Pair, *, whole: bool) -> Finding:
+    keys = listed([quote(call.id or "") for call in pair.turn.calls])
     message = f"turn {original.turn.number} is stored again as turn {pair.turn.number}, with its calls {keys}"
     remedy = f"take turn {pair.turn.number} out and keep all results behind turn {original.turn.number}"
-    whole = all(p.answers for p in pair.batch.pairs) and all(p.answers for p in original.batch.pairs)
     more = {
         "variant": "answered" if whole else "",
         "side": "shape",

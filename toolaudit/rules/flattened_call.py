@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from toolaudit.model import Cause, Finding, Ledger, Text, Tool, Turn
 from toolaudit.prose import Trace, call_in_prose
@@ -57,10 +58,11 @@ def flattened_call(ledger: Ledger, context: Context) -> Iterator[Finding]:
     the model, let the server's tool parser take the call out of it.
     """
     known = known_tools(ledger, context)
+    is_taught = taught(ledger)
     for turn in ledger.live:
         if turn.role == "assistant" and turn.texts:
             found = call_of(turn, known, deep=context.deep)
-            if found is not None and not is_taught(ledger, found[1]):
+            if found is not None and not is_taught(found[1].notation):
                 yield _finding(turn, *found)
 
 
@@ -81,12 +83,17 @@ def call_of(turn: Turn, known: frozenset[str], *, deep: bool = False) -> tuple[T
     return None
 
 
-def is_taught(ledger: Ledger, trace: Trace) -> bool:
-    """The instructions ask for this notation and no result is structured: prose is the protocol here, not an accident."""
-    if ledger.answers:
-        return False
-    mark = trace.notation.partition("…")[0].strip(" [>")
-    return any(mark in text and not text.lstrip(" [").startswith(mark) for text in _instructions(ledger))
+def taught(ledger: Ledger) -> Callable[[str], bool]:
+    """Whether the instructions ask for a notation and no result is structured: prose is the protocol then, not an accident."""
+
+    @functools.cache
+    def is_taught(notation: str) -> bool:
+        if ledger.answers:
+            return False
+        mark = notation.partition("…")[0].strip(" [>")
+        return any(mark in text and not text.lstrip(" [").startswith(mark) for text in _instructions(ledger))
+
+    return is_taught
 
 
 def _instructions(ledger: Ledger) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Iterator
 
@@ -9,7 +10,7 @@ from toolaudit.model import Cause, Finding, Ledger, Pair, Related, Text, Turn
 from toolaudit.prose import Trace, result_in_prose
 from toolaudit.rules import Context, rule
 from toolaudit.rules._say import of_turn, tool
-from toolaudit.rules.flattened_call import call_of, is_taught, known_tools
+from toolaudit.rules.flattened_call import call_of, known_tools, taught
 from toolaudit.text import quote
 
 
@@ -43,12 +44,13 @@ def flattened_results(ledger: Ledger, context: Context) -> Iterator[Finding]:
     """
     known = known_tools(ledger, context)
     ids = frozenset(pair.call.id for pair in ledger.pairs if pair.call.id)
+    is_taught, unanswered = taught(ledger), _Unanswered(ledger)
     before: Turn | None = None
     for turn in ledger.live:
         if turn.role in ("user", "system", "assistant", "unknown") and turn.texts:
             found = _result_of(turn, known, ids, asked=_has_asked(before, known), deep=context.deep)
-            if found is not None and not is_taught(ledger, found[1]):
-                yield _finding(ledger, turn, *found)
+            if found is not None and not is_taught(found[1].notation):
+                yield _finding(turn, *found, unanswered.by(turn, found[1]))
         before = turn
 
 
@@ -72,8 +74,7 @@ def _is_echo(turn: Turn, trace: Trace, known: frozenset[str]) -> bool:
     return trace.known and not turn.calls and call_of(turn, known) is None
 
 
-def _finding(ledger: Ledger, turn: Turn, text: Text, trace: Trace) -> Finding:
-    pair = _unanswered(ledger, turn, trace)
+def _finding(turn: Turn, text: Text, trace: Trace, pair: Pair | None) -> Finding:
     name = trace.name or (pair.call.name if pair else None)
     meant = f": it stands where the result of call {quote(pair.call.id or '')} belongs" if pair else ""
     key = pair.call.id if pair else trace.id
@@ -94,20 +95,30 @@ def _finding(ledger: Ledger, turn: Turn, text: Text, trace: Trace) -> Finding:
     )
 
 
-def _unanswered(ledger: Ledger, turn: Turn, trace: Trace) -> Pair | None:
-    """The call without a result that this prose answers: it names it, or stands in its place with no other in question."""
-    missing = [pair for pair in ledger.pairs if pair.state == "missing" and pair.batch.next_turn is not None]
-    here = [pair for pair in missing if _stands_for(ledger, pair, turn)]
-    if trace.id is not None:
-        return next((pair for pair in missing if pair.call.id == trace.id and pair.turn.number < turn.number), None)
-    named = [pair for pair in here if trace.name is None or pair.call.name == trace.name]
-    return named[0] if len(named) == 1 or (named and trace.name is not None) else None
+class _Unanswered:
+    """The calls without a result, and which of them a turn of prose answers."""
 
+    def __init__(self, ledger: Ledger) -> None:
+        self.by_id: dict[str, Pair] = {}
+        self.spoken = list(itertools.accumulate((turn.role == "assistant" for turn in ledger.trajectory.turns), initial=0))
+        self.waiting: dict[tuple[int, str | None], list[tuple[int, Pair]]] = {}  # of one stretch of turns without the assistant
+        missing = [(pair.batch.next_turn, pair) for pair in ledger.pairs if pair.state == "missing"]
+        for following, pair in missing:
+            if following is None:
+                continue
+            self.by_id.setdefault(pair.call.id or "", pair)
+            if following.role != "assistant":
+                stretch = self.spoken[following.number]
+                for name in {pair.call.name, None}:
+                    self.waiting.setdefault((stretch, name), []).append((following.number, pair))
+        for waiting in self.waiting.values():
+            waiting.sort(key=lambda one: one[0])
 
-def _stands_for(ledger: Ledger, pair: Pair, turn: Turn) -> bool:
-    """Between the call's batch and the turn stand only results and other prose of the user."""
-    first = pair.batch.next_turn
-    if first is None or turn.number < first.number:
-        return False
-    between = itertools.islice(ledger.trajectory.turns, first.number - 1, turn.number)
-    return all(one.role != "assistant" for one in between)
+    def by(self, turn: Turn, trace: Trace) -> Pair | None:
+        """The call that the prose of a turn names, or in whose place it stands with no other in question."""
+        if trace.id is not None:
+            pair = self.by_id.get(trace.id)
+            return pair if pair is not None and pair.turn.number < turn.number else None
+        waiting = self.waiting.get((self.spoken[turn.number], trace.name), [])
+        count = bisect.bisect_right(waiting, turn.number, key=lambda one: one[0])
+        return waiting[0][1] if count == 1 or (count and trace.name is not None) else None

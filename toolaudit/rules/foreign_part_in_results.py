@@ -62,16 +62,17 @@ def foreign_part_in_results(ledger: Ledger, _: Context) -> Iterator[Finding]:
 def _wants_results_only(batch: Batch) -> bool:
     """A call of the provider's stays open across the answer, or its code waits for the results."""
     clients = [p for p in batch.pairs if p.call.executor == "client"]
-    late = [p for p in batch.pairs if p.call.executor == "server" and not any(a.turn in batch.turns for a in p.answers)]
-    return bool(clients) and (bool(late) or any(p.call.caller for p in clients))
+    own = {turn.number for turn in batch.turns}
+    late = any(p.call.executor == "server" and not any(a.turn.number in own for a in p.answers) for p in batch.pairs)
+    return bool(clients) and (late or any(p.call.caller for p in clients))
 
 
 def _beside(batch: Batch) -> Iterator[Finding]:
-    told: set[int] = set()
+    told = {turn.number for turn in batch.turns}
     for turn in (a.turn for p in batch.pairs for a in p.answers if a.state == "first" and a.where in ("in", "split")):
-        if turn in batch.turns or id(turn) in told or turn.role == "assistant":
+        if turn.number in told or turn.role == "assistant":
             continue
-        told.add(id(turn))
+        told.add(turn.number)
         for part in turn.parts:
             if isinstance(part, (Text, Other)) and not (isinstance(part, Text) and not part.text):
                 yield _finding(turn, part)

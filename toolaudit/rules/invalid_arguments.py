@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolaudit.model import JSON, Answer, Finding, Ledger, Pair, Tool
+from msgspec import Struct
+
+from toolaudit.model import JSON, Answer, Finding, Ledger, Pair, Severity, Tool
 from toolaudit.rules import Context, rule
-from toolaudit.rules._arguments import arguments_of, parse, place_of
-from toolaudit.rules._declared import faults, is_named, some, tools_of
-from toolaudit.rules._say import call_of, is_judged, of_call, of_result, tool
+from toolaudit.rules._arguments import Arguments, parse, place_of, read_arguments
+from toolaudit.rules._declared import Schema, is_named, some, tools_of
+from toolaudit.rules._say import call_of, of_call, of_result, tool
 
 
 @rule(category="arguments", severity="warning", needs=("calls",), since="0.1.0")
@@ -38,21 +40,49 @@ def invalid_arguments(ledger: Ledger, context: Context) -> Iterator[Finding]:
 
     ## How to fix
     Check arguments before the tool is run and answer the call with an error that names the field, so that the model can write it again. If
-    the tool takes what the schema forbids, mend the schema.
+    the tool takes what the schema forbids, mend the schema. A schema that cannot be used (it refers to another document, its pattern is
+    broken) is noted once for each tool that is called: nothing is checked against it.
     """
     tools = tools_of(ledger, context)
     if not tools:
         return
-    for pair in ledger.pairs:
-        if pair.copy_of is None and is_named(pair.call) and is_judged(ledger, pair.turn) and pair.call.name in tools:
-            yield from _of_call(ledger, pair, tools[pair.call.name])
+    known: dict[str, _Declared] = {}
+    for pair, read in read_arguments(ledger):
+        name = pair.call.name
+        if name is None or name not in tools or not is_named(pair.call):
+            continue
+        if name not in known:
+            known[name] = _Declared(tools[name], Schema(tools[name].schema), Schema(tools[name].output))
+            yield from _unusable(pair, known[name])
+        yield from _of_call(pair, read, known[name])
 
 
-def _of_call(ledger: Ledger, pair: Pair, declared: Tool) -> Iterator[Finding]:
-    read = arguments_of(ledger, pair)
-    wrong = faults(declared.schema, read.value) if not read.fault and isinstance(read.value, dict) else []
+class _Declared(Struct):
+    """A tool with its schemas, made ready once."""
+
+    tool: Tool
+    takes: Schema
+    gives: Schema
+
+
+def _unusable(pair: Pair, declared: _Declared) -> Iterator[Finding]:
+    """What goes unchecked for the tool of a call, at the first of its calls."""
+    for word, schema, what in (("schema", declared.takes, "arguments"), ("output schema", declared.gives, "results")):
+        if schema.unusable:
+            yield of_call(
+                "invalid-arguments",
+                pair,
+                f"the declared {word} of {tool(declared.tool.name)} cannot be used ({schema.unusable}), so its {what} are not checked",
+                f"mend the declared {word}: it stands alone, and is JSON Schema",
+                variant="schema",
+                severity=Severity.NOTE,
+            )
+
+
+def _of_call(pair: Pair, read: Arguments, declared: _Declared) -> Iterator[Finding]:
+    wrong = declared.takes.faults(read.value) if not read.fault and isinstance(read.value, dict) else []
     if wrong:
-        strict = "; strict mode rules this out, so the call was changed after the model wrote it" if declared.strict else ""
+        strict = "; strict mode rules this out, so the call was changed after the model wrote it" if declared.tool.strict else ""
         yield of_call(
             "invalid-arguments",
             pair,
@@ -60,18 +90,18 @@ def _of_call(ledger: Ledger, pair: Pair, declared: Tool) -> Iterator[Finding]:
             "answer such a call with an error that names the field, or mend the declared schema",
             place=place_of(pair),
         )
-    if isinstance(declared.output, dict):
+    if isinstance(declared.gives.declared, dict):
         yield from (finding for answer in pair.answers[:1] for finding in _of_result(answer, declared))
 
 
-def _of_result(answer: Answer, declared: Tool) -> Iterator[Finding]:
+def _of_result(answer: Answer, declared: _Declared) -> Iterator[Finding]:
     value = _output(answer.result.body)
-    wrong = faults(declared.output, value) if value is not None and answer.result.flag in (None, "ok") else []
+    wrong = declared.gives.faults(value) if value is not None and answer.result.flag in (None, "ok") else []
     if wrong:
         yield of_result(
             "invalid-arguments",
             answer,
-            f"the result of {tool(declared.name)} does not fit its output schema: {some(wrong)}",
+            f"the result of {tool(declared.tool.name)} does not fit its output schema: {some(wrong)}",
             "let the tool return what it declares, or mend the declared schema",
             place=answer.result.place / answer.result.body_key,
             related=call_of(answer),

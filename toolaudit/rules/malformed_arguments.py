@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from toolaudit.model import Finding, Ledger, Pair
 from toolaudit.rules import Context, rule
-from toolaudit.rules._arguments import arguments_of, place_of
-from toolaudit.rules._say import is_judged, of_call, tool
+from toolaudit.rules._arguments import place_of, read_arguments
+from toolaudit.rules._say import of_call, tool
 
 
 @rule(category="arguments", severity="warning", needs=("calls",), since="0.1.0")
@@ -50,11 +50,9 @@ def malformed_arguments(ledger: Ledger, _: Context) -> Iterator[Finding]:
     together come of a stream whose fragments were joined under one index. Replace arguments that cannot be read by `{}` and say in the
     result what was wrong.
     """
-    for pair in ledger.pairs:
-        if pair.copy_of is None and is_judged(ledger, pair.turn):
-            found = arguments_of(ledger, pair)
-            if found.fault == "malformed":
-                yield _finding(pair, found.what)
+    for pair, found in read_arguments(ledger):
+        if found.fault == "malformed":
+            yield _finding(pair, found.what)
 
 
 def _finding(pair: Pair, what: str) -> Finding:

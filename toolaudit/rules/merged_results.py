@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from toolaudit.formats._json import text_of
@@ -45,22 +46,59 @@ def merged_results(ledger: Ledger, _: Context) -> Iterator[Finding]:
     for batch in ledger.batches:
         asked = [pair for pair in batch.pairs if pair.call.executor == "client" and pair.copy_of is None]
         silent = [pair for pair in asked if pair.state in ("missing", "open") and not pair.answered]
-        if silent and len(asked) > 1:
-            yield from (found for pair in asked if pair.answered and (found := _judge(pair, asked, silent)) is not None)
+        if silent and len(silent) < len(asked):
+            words, names = _by_word(silent), Counter(pair.call.name for pair in silent)
+            for pair in asked:
+                if pair.answered and (found := _judge(pair, asked, silent, words, names)) is not None:
+                    yield found
 
 
-def _judge(pair: Pair, asked: list[Pair], silent: list[Pair]) -> Finding | None:
+def _by_word(pairs: list[Pair]) -> dict[str, list[tuple[int, Pair]]]:
+    """Calls with their number, by the word of their id that fewest of the others have."""
+    words = [_WORD.findall(pair.call.id or "") for pair in pairs]
+    often = Counter(word for one in words for word in one)
+    found: dict[str, list[tuple[int, Pair]]] = {}
+    for number, (pair, own) in enumerate(zip(pairs, words, strict=True)):
+        if own:
+            found.setdefault(min(own, key=often.__getitem__), []).append((number, pair))
+    return found
+
+
+_WORD = re.compile(r"[\w-]+")
+
+
+def _held(text: str, words: dict[str, list[tuple[int, Pair]]]) -> list[Pair]:
+    """The calls whose ids stand in a text, in their order."""
+    present = set(_WORD.findall(text))
+    found = [one for word in present if word in words for one in words[word] if _names(text, present, one[1].call.id or "")]
+    return [pair for _, pair in sorted(found, key=lambda one: one[0])]
+
+
+def _names(text: str, present: set[str], key: str) -> bool:
+    """The id stands in the text, and is not a part of a longer one."""
+    if _WORD.fullmatch(key):
+        return key in present
+    return present.issuperset(_WORD.findall(key)) and re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", text) is not None
+
+
+def _judge(
+    pair: Pair, asked: list[Pair], silent: list[Pair], words: dict[str, list[tuple[int, Pair]]], names: Counter[str | None]
+) -> Finding | None:
     answer = pair.answers[0]
     text = text_of(answer.result.body)
-    held = [one for one in silent if one.call.id and re.search(rf"(?<![\w-]){re.escape(one.call.id)}(?![\w-])", text)]
+    held = _held(text, words)
     if held:
         return _finding(answer, held, "names", "high")
-    named = [pair, *silent]
-    if all(_labels(text, one.call.name, sum(other.call.name == one.call.name for other in named)) for one in named):
+    named = names if len(names) > _MOST_NAMES else names + Counter([pair.call.name])
+    if len(named) <= _MOST_NAMES and all(_labels(text, name, times) for name, times in named.items()):
         return _finding(answer, silent, "names the tools of", "medium")
     if len(silent) == len(asked) - 1 and _length(text) == len(asked):
         return _finding(answer, silent, f"is a list of {len(asked)}, just as many as there are calls, beside", "medium")
     return None
+
+
+_MOST_NAMES = 64
+"""A text is not searched for the names of more tools than these."""
 
 
 def _labels(text: str, name: str | None, times: int) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator
 
 from toolaudit.model import JSON, Answer, Finding, Ledger, Pair
 from toolaudit.rules import Context, rule
+from toolaudit.rules._arguments import word_for
 from toolaudit.rules._say import call_of, of_call, of_result, tool
 from toolaudit.text import quote
 
@@ -54,10 +56,11 @@ def missing_id(ledger: Ledger, _: Context) -> Iterator[Finding]:
         if pair.call.id is None and pair.call.expects == "one" and pair.call.kind not in _WITHOUT[0]:
             nameless.add(id(pair.batch))
             yield _call(pair)
+    starts = [batch.turns[0].number for batch in ledger.batches]
     for answer in ledger.answers:
         if answer.result.kind == "function" and answer.result.name is None:
             yield _unnamed(answer)
-        elif answer.state == "nameless" and not _by_design(answer) and not _follows(ledger, answer, nameless):
+        elif answer.state == "nameless" and not _by_design(answer) and not _follows(ledger, answer, nameless, starts):
             yield _result(answer)
 
 
@@ -73,16 +76,20 @@ def _by_design(answer: Answer) -> bool:
     return answer.result.kind in _WITHOUT[1] and (answer.pair is None or answer.pair.call.kind in _WITHOUT[0])
 
 
-def _follows(ledger: Ledger, answer: Answer, nameless: set[int]) -> bool:
+def _follows(ledger: Ledger, answer: Answer, nameless: set[int], starts: list[int]) -> bool:
     """The calls before it have no ids: the result could not have one, and the calls are what is reported."""
     if answer.pair is not None:
         return id(answer.pair.batch) in nameless
-    before = [batch for batch in ledger.batches if batch.turns[0].number < answer.turn.number]
-    return bool(before) and id(before[-1]) in nameless
+    before = bisect.bisect_left(starts, answer.turn.number)
+    return before > 0 and id(ledger.batches[before - 1]) in nameless
 
 
 def _stored(value: JSON) -> str:
-    return "is absent" if value is None else "is empty" if value == "" else f"is {quote(str(value))}, which is no id"
+    """What stands where the id belongs; a value that no id could be is content, and not quoted."""
+    if value is None or value == "":
+        return "is absent" if value is None else "is empty"
+    what = quote(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else word_for(value)
+    return f"is {what}, which is no id"
 
 
 def _call(pair: Pair) -> Finding:
@@ -104,5 +111,12 @@ def _result(answer: Answer) -> Finding:
         whose, remedy = "it cannot be told which call it answers", "give it the id of the call it answers"
     message = f"a result names no call: its {answer.result.ref_key} {_stored(answer.result.raw_ref)}; {whose}"
     return of_result(
-        "missing-id", answer, message, remedy, side="shape", confidence="high" if answer.pair is None else "medium", related=call_of(answer)
+        "missing-id",
+        answer,
+        message,
+        remedy,
+        variant="result",
+        side="shape",
+        confidence="high" if answer.pair is None else "medium",
+        related=call_of(answer),
     )

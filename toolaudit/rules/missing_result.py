@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from toolaudit.model import Cause, Finding, Ledger, Pair, Related
 from toolaudit.rules import Context, rule
+from toolaudit.rules._say import tool
 from toolaudit.text import quote
 
 
@@ -50,13 +51,12 @@ def missing_result(ledger: Ledger, _: Context) -> Iterator[Finding]:
 
 def _finding(pair: Pair, cause: Cause | None) -> Finding:
     call, gap = pair.call, pair.batch.next_turn
-    tool = f"`{call.name}`" if call.name else "a tool"
     before = f"before turn {gap.number}" if gap else "in this request"
     return Finding(
         rule="missing-result",
         variant={"function_call (legacy)": "legacy", "mcp_approval_request": "approval"}.get(call.kind, ""),
         place=call.place,
-        message=f"{tool} was called but never answered" + (f": no result for call {quote(call.id)}" if call.id else ""),
+        message=f"{tool(call.name)} was called but never answered" + (f": no result for call {quote(call.id)}" if call.id else ""),
         help=f"give {quote(call.id) if call.id else 'it'} a result {before} (an error result counts), "
         f"or take the call out of turn {pair.turn.number}",
         side="unanswered",

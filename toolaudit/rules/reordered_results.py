@@ -38,23 +38,23 @@ def reordered_results(ledger: Ledger, _: Context) -> Iterator[Finding]:
     ## How to fix
     Sort the results by the order of the calls before they are stored.
     """
+    given: dict[int, list[Answer]] = {}
+    for answer in ledger.answers:
+        if answer.state == "first" and answer.pair is not None and answer.pair.call.executor == "client":
+            given.setdefault(answer.pair.batch.number, []).append(answer)
     for batch in ledger.batches:
-        if (answer := _first_out_of_order(batch, ledger)) is not None:
+        if (found := _first_out_of_order(batch, given.get(batch.number, []))) is not None:
             yield of_result(
                 "reordered-results",
-                answer,
+                found,
                 f"the results of turn {batch.turns[0].number} stand in another order than its calls",
                 "sort the results by the order of the calls",
                 side="place",
-                related=call_of(answer),
+                related=call_of(found),
             )
 
 
-def _first_out_of_order(batch: Batch, ledger: Ledger) -> Answer | None:
-    answers = [
-        a
-        for a in ledger.answers
-        if a.state == "first" and a.pair is not None and a.pair.batch is batch and a.pair.call.executor == "client"
-    ]
-    wanted = [pair for pair in batch.pairs if any(a.pair is pair for a in answers)]
-    return next((a for a, pair in zip(answers, wanted, strict=False) if a.pair is not pair), None)
+def _first_out_of_order(batch: Batch, answers: list[Answer]) -> Answer | None:
+    answered = {id(answer.pair) for answer in answers}
+    wanted = [pair for pair in batch.pairs if id(pair) in answered]
+    return next((answer for answer, pair in zip(answers, wanted, strict=False) if answer.pair is not pair), None)

@@ -44,13 +44,13 @@ def split_assistant_turn(ledger: Ledger, _: Context) -> Iterator[Finding]:
     ## How to fix
     Store the calls of one turn in one message, as they were received.
     """
-    for turn, earlier in split_turns(ledger):
+    for turn, pairs, count in split_turns(ledger):
         if is_judged(ledger, turn):
-            yield _finding(turn, earlier)
+            yield _finding(turn, pairs, count)
 
 
-def split_turns(ledger: Ledger) -> list[tuple[Turn, list[Pair]]]:
-    """The second and later turns of each batch that was stored as several, each with the pairs of the turns before it.
+def split_turns(ledger: Ledger) -> list[tuple[Turn, list[Pair], int]]:
+    """The second and later turns of each batch that was stored as several, each with the batch's pairs and how many stand before it.
 
     Two turns side by side are one batch when no result stands between them and the former was answered behind the latter: a turn that
     was given up and tried again has no answer of its own.
@@ -62,15 +62,16 @@ def split_turns(ledger: Ledger) -> list[tuple[Turn, list[Pair]]]:
     for pair in ledger.pairs:
         if pair.copy_of is None and pair.call.executor == "client":
             pairs.setdefault(pair.turn.number, []).append(pair)
-    found: list[tuple[Turn, list[Pair]]] = []
-    earlier: list[Pair] = []
+    found: list[tuple[Turn, list[Pair], int]] = []
+    batch: list[Pair] = []
     for first, second in itertools.pairwise(ledger.trajectory.turns):
         former, latter = pairs.get(first.number, []), pairs.get(second.number, [])
         if second.number in copies or not (former and latter and _are_one(first, second, former)):
-            earlier = []
+            batch = []
             continue
-        earlier = [*earlier, *former]
-        found.append((second, earlier))
+        batch = batch or [*former]
+        found.append((second, batch, len(batch)))
+        batch.extend(latter)
     return found
 
 
@@ -81,14 +82,18 @@ def _are_one(first: Turn, second: Turn, former: list[Pair]) -> bool:
     return bool(answered) and min(answered) > second.number
 
 
-def _finding(turn: Turn, earlier: list[Pair]) -> Finding:
-    first = earlier[0].turn
-    keys = listed([quote(pair.call.id or "") for pair in earlier])
-    stand = "is" if len(earlier) == 1 else "are"
+_SHOWN = 4
+
+
+def _finding(turn: Turn, pairs: list[Pair], count: int) -> Finding:
+    first = pairs[0].turn
+    keys = [quote(pair.call.id or "") for pair in pairs[: min(count, _SHOWN)]]
+    named = listed([*keys, f"{count - _SHOWN} more"] if count > _SHOWN else keys, _SHOWN + 1)
+    stand = "is" if count == 1 else "are"
     return of_turn(
         "split-assistant-turn",
         turn,
-        f"turn {turn.number} calls again before {keys} of turn {first.number} {stand} answered: one turn stored as several",
+        f"turn {turn.number} calls again before {named} of turn {first.number} {stand} answered: one turn stored as several",
         f"move the calls of turn {turn.number} into turn {first.number}",
         side="shape",
         related=(Related("first part of the turn", first.place),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolaudit.model import Answer, Finding, Ledger, Related
+from toolaudit.model import Answer, Finding, Ledger, Pair, Related, Turn
 from toolaudit.rules import Context, rule
 from toolaudit.rules._say import of_turn
 from toolaudit.text import listed, quote
@@ -47,25 +47,32 @@ def split_results(ledger: Ledger, _: Context) -> Iterator[Finding]:
     ## How to fix
     Gather all results of a turn, whatever order the tools finish in, and put them into the one message that follows it.
     """
-    told: set[int] = set()
+    first: dict[int, Turn] = {}  # the message that begins the answer to a batch
+    apart: dict[int, list[Answer]] = {}
     for answer in ledger.answers:
-        if answer.where == "split" and id(answer.turn) not in told:
-            told.add(id(answer.turn))
-            yield _finding(ledger, answer)
+        if answer.pair is not None:
+            first.setdefault(answer.pair.batch.number, answer.turn)
+            if answer.where == "split":
+                apart.setdefault(answer.turn.number, []).append(answer)
+    for answers in apart.values():
+        if (pair := answers[0].pair) is not None:
+            home = first[pair.batch.number]
+            if home is answers[0].turn:  # the message right behind the calls holds other results
+                home = ledger.trajectory.turns[pair.batch.turns[-1].number]
+            yield _finding(pair, answers, home)
 
 
-def _finding(ledger: Ledger, answer: Answer) -> Finding:
-    here = [a for a in ledger.answers if a.turn is answer.turn]
-    first = next(a for a in ledger.answers if a.pair is not None and answer.pair is not None and a.pair.batch is answer.pair.batch)
-    asked = answer.pair.turn.number if answer.pair else 0
-    keys = listed([quote(a.result.ref or "") for a in here])
+def _finding(pair: Pair, answers: list[Answer], home: Turn) -> Finding:
+    answer = answers[0]
+    results = "the result" if len(answers) == 1 else "the results"
+    keys = listed([quote(one.result.ref or "") for one in answers])
     return of_turn(
         "split-results",
         answer.turn,
-        f"the answer to turn {asked} goes on in another message: {keys} should stand in turn {first.turn.number}",
-        f"move the results of turn {answer.turn.number} into turn {first.turn.number}",
+        f"the answer to turn {pair.turn.number} goes on in another message: {results} of {keys} should stand in turn {home.number}",
+        f"move {results} of turn {answer.turn.number} into turn {home.number}",
         side="place",
         call_id=answer.result.ref,
-        tool=answer.pair.call.name if answer.pair else None,
-        related=(Related("first results", first.turn.place),),
+        tool=pair.call.name,
+        related=(Related("first results", home.place),),
     )

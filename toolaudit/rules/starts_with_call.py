@@ -38,7 +38,9 @@ def starts_with_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
     call = _first_call(ledger.trajectory) if _is_whole(ledger.trajectory) else None
     if call is None:
         return
-    pair = ledger.pair_of(call)
+    pair = next((one for one in ledger.pairs if one.call is call), None)
+    if pair is None:
+        return
     yield of_call(
         "starts-with-call",
         pair,

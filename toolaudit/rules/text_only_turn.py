@@ -45,9 +45,15 @@ def text_only_turn(ledger: Ledger, context: Context) -> Iterator[Finding]:
     if ledger.trajectory.kind == "dataset":
         return
     known = known_tools(ledger, context)
+    calling = {turn.key for turn in ledger.trajectory.turns if turn.key is not None and turn.calls}
+    orphans: dict[int, list[Answer]] = {}
+    for answer in ledger.answers:
+        if answer.pair is None:
+            orphans.setdefault(answer.turn.number, []).append(answer)
     for turn in ledger.live:
-        if turn.role == "assistant" and _lost(turn) and not _is_part(ledger, turn) and call_of(turn, known) is None:
-            yield _finding(turn, _orphans(ledger, turn))
+        # other turns of the same message may hold its calls
+        if turn.role == "assistant" and _lost(turn) and turn.key not in calling and call_of(turn, known) is None:
+            yield _finding(turn, _behind(turn, orphans))
 
 
 def _lost(turn: Turn) -> bool:
@@ -62,18 +68,12 @@ TOKENS = 16
 """So many tokens of a message without any text were something else: fewer may be the marks of its beginning and end."""
 
 
-def _is_part(ledger: Ledger, turn: Turn) -> bool:
-    """Other turns of the same message hold its calls."""
-    return turn.key is not None and any(other.key == turn.key and other.calls for other in ledger.trajectory.turns)
-
-
-def _orphans(ledger: Ledger, turn: Turn) -> list[Answer]:
-    """Results that stand behind the turn and answer nothing."""
-    found, number = [], turn.number
-    for answer in ledger.answers:
-        if answer.turn.number in (number, number + 1) and answer.turn.number > turn.number and answer.pair is None:
-            found.append(answer)
-            number = answer.turn.number
+def _behind(turn: Turn, orphans: dict[int, list[Answer]]) -> list[Answer]:
+    """Results that stand right behind the turn and answer nothing."""
+    found, number = [], turn.number + 1
+    while number in orphans:
+        found += orphans[number]
+        number += 1
     return found
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from toolaudit.model import Finding, Ledger, Pair, Severity
 from toolaudit.rules import Context, rule
-from toolaudit.rules._arguments import arguments_of, place_of
-from toolaudit.rules._say import is_judged, of_call, tool
+from toolaudit.rules._arguments import place_of, read_arguments
+from toolaudit.rules._say import of_call, tool
+from toolaudit.text import quote
 
 
 @rule(category="arguments", severity="warning", needs=("calls",), since="0.1.0")
@@ -38,16 +39,14 @@ def truncated_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
     Take the call out and ask again with a higher limit, or answer it with an error. Run tools only when the reason for stopping says
     that the turn asks for them.
     """
-    for pair in ledger.pairs:
-        if pair.copy_of is None and is_judged(ledger, pair.turn):
-            found = arguments_of(ledger, pair)
-            if found.fault == "truncated":
-                yield _finding(ledger, pair, found.what)
+    for pair, found in read_arguments(ledger):
+        if found.fault == "truncated":
+            yield _finding(ledger, pair, found.what)
 
 
 def _finding(ledger: Ledger, pair: Pair, what: str) -> Finding:
     kept = not pair.answered and _is_kept(ledger, pair)
-    stop = f" (it stopped for `{pair.turn.stop}`)" if pair.turn.stop else ""
+    stop = f" (it stopped for {quote(pair.turn.stop)})" if pair.turn.stop else ""
     if pair.why == "truncated":
         message = f"{tool(pair.call.name)} may be cut off: {what}{stop}"
     else:

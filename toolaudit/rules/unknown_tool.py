@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -51,9 +52,14 @@ def unknown_tool(ledger: Ledger, context: Context) -> Iterator[Finding]:
     for pair in ledger.pairs:
         if is_named(pair.call) and pair.call.name not in tools and pair.copy_of is None and is_judged(ledger, pair.turn):
             unknown.setdefault(str(pair.call.name), []).append(pair)
-    for name, pairs in unknown.items():
-        near = nearest(name, list(tools))
+    declared = list(itertools.islice(tools, 1000))
+    for number, (name, pairs) in enumerate(unknown.items()):
+        near = nearest(name, declared) if number < _MOST_HINTS else None
         yield _finding(pairs, near, sure=near is not None or not _was_there(ledger, pairs))
+
+
+_MOST_HINTS = 32
+"""For how many names a similar one is looked for: where more are unknown, the declarations are another agent's."""
 
 
 def _was_there(ledger: Ledger, pairs: list[Pair]) -> bool:

@@ -6,11 +6,18 @@ from collections.abc import Iterator
 
 from toolaudit.model import Answer, Finding, Ledger, Related
 from toolaudit.rules import Context, rule
+from toolaudit.rules._results import is_of_other_executor
 from toolaudit.rules._say import call_of, of_call, of_result, tool
 from toolaudit.text import quote
 
 
-@rule(category="pairing", severity="error", side="unanswered", needs=("server", "server-call", "orphan", "dropped", "role"), since="0.1.0")
+@rule(
+    category="pairing",
+    severity="error",
+    side="unanswered",
+    needs=("server", "server-call", "orphan", "dropped", "role", "duplicate"),
+    since="0.1.0",
+)
 def unpaired_server_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
     """A call that the provider runs itself stands without its result, or the result without its call.
 
@@ -53,7 +60,9 @@ def unpaired_server_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
     nothing but tool results behind it.
     """
     for answer in ledger.answers:
-        if answer.result.executor == "server" and (answer.where in ("late", "early", "role") or answer.state in ("orphan", "dropped")):
+        if is_of_other_executor(answer):
+            yield _of_client(answer)
+        elif answer.result.executor == "server" and (answer.where in ("late", "early", "role") or answer.state in ("orphan", "dropped")):
             yield _result(answer)
     for pair in ledger.pairs:
         if pair.state == "missing" and pair.why == "server":
@@ -67,6 +76,21 @@ def unpaired_server_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
                 gap=gap.number if gap else None,
                 related=(Related("next turn", gap.place),) if gap else (),
             )
+
+
+def _of_client(answer: Answer) -> Finding:
+    """The call is there, but it is none of the provider's."""
+    name = answer.pair.call.name if answer.pair else None
+    return of_result(
+        "unpaired-server-call",
+        answer,
+        f"a {quote(answer.result.kind)} answers {tool(name)} ({quote(answer.result.ref or '')}), but only the provider gives results of "
+        "this kind, and only to calls that it runs itself",
+        "give the call a result of the client's kind, or restore the provider's call that this result belongs to",
+        variant="orphan",
+        side="unasked",
+        related=call_of(answer),
+    )
 
 
 def _result(answer: Answer) -> Finding:

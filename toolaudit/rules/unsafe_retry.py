@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from toolaudit.model import Cause, Finding, Ledger, Pair, Related
 from toolaudit.rules import Context, rule
-from toolaudit.rules._again import answer_of, arguments, calls_between, nature, repeats
+from toolaudit.rules._again import Between, answer_of, arguments, nature, repeats
 from toolaudit.rules._results import failure_of
 from toolaudit.rules._say import of_call, tool
 
@@ -57,8 +57,9 @@ def unsafe_retry(ledger: Ledger, _: Context) -> Iterator[Finding]:
     Give calls that change something a key by which the receiver recognises a second attempt, and send the same key again; or look up
     what became of the first attempt before the second.
     """
+    between = Between(ledger)
     for first, second in repeats(ledger, lambda name: nature(name) != "reads"):
-        if (outcome := _open_outcome(first)) and not _is_safe(ledger, first, second):
+        if (outcome := _open_outcome(first)) and not _is_safe(between, first, second):
             yield _finding(first, second, outcome)
 
 
@@ -77,12 +78,12 @@ _OUTCOMES = {
 _IDEMPOTENT = re.compile(r"idempot|request_?id|client_?token|dedup|nonce|transaction_?id|correlation_?id", re.IGNORECASE)
 
 
-def _is_safe(ledger: Ledger, first: Pair, second: Pair) -> bool:
+def _is_safe(between: Between, first: Pair, second: Pair) -> bool:
     """The receiver can tell the attempts apart, the tool only reads, or somebody looked in between."""
     given = arguments(second.call)
     keyed = any(_IDEMPOTENT.search(key) and value not in (None, "") for key, value in given.items())
-    looked = any(nature(pair.call.name or "") == "reads" for pair in calls_between(ledger, first, second))
-    return keyed or looked or _only_reads(given)
+    looked, _ = between.calls(first, second)
+    return keyed or looked > 0 or _only_reads(given)
 
 
 _HARMLESS = re.compile(

@@ -3,6 +3,6 @@
 Neither raises on content.
 """
 
-from toolaudit.sources.files import Source, Unusable, find, opened
+from toolaudit.sources.files import Identity, Source, Unusable, find, identity_of, meets, opened
 
-__all__ = ["Source", "Unusable", "find", "opened"]
+__all__ = ["Identity", "Source", "Unusable", "find", "identity_of", "meets", "opened"]

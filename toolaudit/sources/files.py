@@ -51,9 +51,37 @@ def find(paths: Sequence[str], *, stdin_name: str = "<stdin>") -> Iterator[Sourc
     reached twice is given once, as named if it was named anywhere. Whether a file found in a folder may be read is not asked
     here, because that would cost as much as opening it: `opened` says so.
     """
-    named: list[_Named | Unusable] = [item for path in dict.fromkeys(paths) for item in _named(path)]
-    names = {_identity(item.status) for item in named if isinstance(item, _Named) and item.status}
-    seen: set[Identity] = set()
+    named = _all_named(paths)
+    yield from _found(named, _names(named), set(), stdin_name)
+
+
+def meets(paths: Sequence[str], identity: Identity) -> bool:
+    """Whether `find` comes across the file of this identity: given by any name, found in a folder, or read from standard input."""
+    named = _all_named(paths)
+    names, seen = _names(named), set[Identity]()
+    if identity in names or ("-" in paths and identity_of(0) == identity):
+        return True
+    return any(identity in seen for _ in _found(named, names, seen, "")) or identity in seen
+
+
+def identity_of(file: str | int) -> Identity | None:
+    """What tells a file from every other, by whatever name or link it is reached; None for what is no file, such as a pipe or device."""
+    try:
+        status = os.stat(file)  # noqa: PTH116 (to `Path` an empty name is the current folder)
+    except (OSError, ValueError):
+        return None
+    return _identity(status) if stat.S_ISREG(status.st_mode) else None
+
+
+def _all_named(paths: Sequence[str]) -> list[_Named | Unusable]:
+    return [item for path in dict.fromkeys(paths) for item in _named(path)]
+
+
+def _names(named: list[_Named | Unusable]) -> set[Identity]:
+    return {_identity(item.status) for item in named if isinstance(item, _Named) and item.status}
+
+
+def _found(named: list[_Named | Unusable], names: set[Identity], seen: set[Identity], stdin_name: str) -> Iterator[Source | Unusable]:
     for item in named:
         if isinstance(item, Unusable):
             yield item

@@ -18,9 +18,10 @@ import codecs
 import io
 import json
 import re
+import sys
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import PurePath
 from typing import BinaryIO, NoReturn
 
@@ -34,6 +35,8 @@ from toolaudit.sources.scan import STRING, past_blank, past_value
 _HEAD = 1 << 16
 _STEP = 1 << 20
 _SAMPLE = 50
+_BELOW = 20
+"""So many of the first lines are looked at for JSON Lines below something else."""
 
 
 class Record(Struct, gc=False):
@@ -193,7 +196,8 @@ def _judged(lines: _Lines, head: bytes, by_name: bool) -> Iterator[Record | Unre
         return iter((NotText("it is empty"),))
     first = shown[0]
     if b"\0" in head and not _complete(first):
-        return iter((NotText("it is binary, not text"),))
+        below = any(map(_is_object, lines.look(_BELOW, within=_HEAD)[1:]))
+        return _json_lines(lines) if below else iter((NotText("it is binary, not text"),))
     if not first.lstrip().startswith((b"{", b"[")):
         return _prose(lines, by_name)
     if len(shown) == 1 and not lines.is_cut(first):
@@ -217,7 +221,7 @@ def _ambiguous(lines: _Lines, by_name: bool) -> Iterator[Record | Unreadable]:
 
 def _prose(lines: _Lines, by_name: bool) -> Iterator[Record | Unreadable | NotText]:
     """What does not begin like JSON: JSON Lines below a banner, if anything."""
-    sample = lines.look(20)
+    sample = lines.look(_BELOW)
     good = sum(map(_complete, sample))
     if good and (by_name or 2 * good >= len(sample)):
         return _json_lines(lines)
@@ -286,11 +290,16 @@ class _Lines:
         while line and not line.endswith(b"\n"):
             line = self.stream.readline(_STEP)
 
-    def look(self, most: int) -> list[bytes]:
-        """The first lines that are not blank, at most `most`; they stay to be taken."""
+    def look(self, most: int, within: int = sys.maxsize) -> list[bytes]:
+        """The first lines that are not blank, at most `most`, and two or more only while they begin `within` so many bytes; they stay to
+        be taken."""
         self._mend()
-        lines = (line for line in chain(self._drawn(), iter(self._pull, b"")) if not line.isspace())
-        return list(islice(lines, most))
+        found: list[bytes] = []
+        for line in chain(self._drawn(), iter(self._pull, b"")):
+            found += [] if line.isspace() else [line]
+            if len(found) >= min(most, 2) and (len(found) == most or sum(map(len, found)) >= within):
+                break
+        return found
 
     def only(self) -> bool:
         """Whether a long first line is all there is, in a file that can be read twice: then it need not be cut out of its buffer."""
@@ -448,6 +457,10 @@ def _complete(text: bytes) -> bool:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return _is_json(inner)
     return True
+
+
+def _is_object(line: bytes) -> bool:
+    return line.lstrip().startswith(b"{") and _complete(line)
 
 
 def _is_json(text: bytes) -> bool:
