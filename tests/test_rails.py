@@ -366,7 +366,7 @@ def test_a_long_conversation_is_drawn_quickly() -> None:
 def test_many_findings_of_one_conversation_are_drawn_in_linear_time(batched: bool) -> None:
     calls: list[Part | str] = [call(f"c{n}", "f") for n in range(5000)]
     turns: list[tuple[Role, list[Part | str]]] = [("user", ["go"])]
-    turns += [("assistant", calls), ("user", ["go"])] if batched else [t for c in calls for t in (("assistant", [c]), ("user", ["go"]))]  # type: ignore[misc]
+    turns += [("assistant", calls), ("user", ["go"])] if batched else [t for c in calls for t in (("assistant", [c]), ("user", ["go"]))]
     found = ledger(*turns)
     start = time.perf_counter()
     stage = Stage(found, content=False)
@@ -386,7 +386,7 @@ def test_of_many_results_of_one_call_some_are_drawn_and_all_are_counted() -> Non
 
 def test_names_without_end_are_cut_before_they_are_measured() -> None:
     long = "界\u0301" * 2_000_000
-    found = ledger((long, [call(long, long, {long: long})]), ("tool", [result(long, long)]), ("user", [long]))  # type: ignore[arg-type]
+    found = ledger((long, [call(long, long, {long: long})]), ("tool", [result(long, long)]), ("user", [long]))
     about = finding("missing-result", found.pairs[0].call, related=(Related(long, found.trajectory.turns[1].place),))
     start = time.perf_counter()
     lines = draw(Stage(found, content=True).scene(about), Style())

@@ -31,8 +31,8 @@ REMEMBERED = 65_536
 class Options(Struct, frozen=True, kw_only=True):
     """What to judge, and by what."""
 
-    rules: frozenset[str] = frozenset()
-    """Names of the rules to run; empty: the default set."""
+    rules: frozenset[str] | None = None
+    """Names of the rules to run; None: the default set."""
     target: str | None = None
     """The receiver whose law holds; None: the natural one of each format."""
     input_format: str | None = None
@@ -50,7 +50,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     def chosen(self) -> frozenset[str]:
         """The rules to run."""
-        return self.rules or rules.select()
+        return rules.select() if self.rules is None else self.rules
 
 
 class Memory(Struct):
@@ -131,7 +131,7 @@ class Audit:
         asked = self.options
         if asked.target or asked.input_format or asked.at or asked.deep or asked.tools is not None:
             return None
-        if asked.rules and not asked.rules <= rules.select():
+        if asked.rules is not None and not asked.rules <= rules.select():
             return None
         from toolaudit.express import prove
 

@@ -469,7 +469,8 @@ class _Pairing:
     def _too_late(self, batch: Batch, home: int) -> Turn | None:
         """The first turn after a batch that is not its answer: a result that follows from there on is too late."""
         own = {answer.turn.number for pair in batch.pairs for answer in pair.answers}
-        for block in self.blocks[home + 1 :]:
+        for index in range(home + 1, len(self.blocks)):
+            block = self.blocks[index]
             for turn in block.turns:
                 if not turn.results or block.side == "a" or (turn.number not in own and not self._nameless(turn)):
                     return turn
