@@ -35,7 +35,7 @@ def cpu(command: list[str]) -> float:
 
 def measure(path: Path, rounds: int) -> tuple[float, float, float]:
     """Median seconds of the check and of the floor, and the median of their ratios, over interleaved rounds."""
-    check = [sys.executable, "-m", "toolaudit", "check", "-f", "json", str(path)]
+    check = [str(Path(sys.executable).with_name("toolaudit")), "check", "-f", "json", str(path)]
     floor = [sys.executable, "-c", FLOOR, str(path)]
     pairs = [(cpu(check), cpu(floor)) for _ in range(rounds)]
     own, bare = zip(*pairs, strict=True)

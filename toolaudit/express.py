@@ -387,6 +387,10 @@ class _Walk:
         tool = self.open.pop(ref or "", None)
         if tool is None or (name is not None and name != tool) or (body is None and marked is None):
             raise _NotProved
+        if marked is None and isinstance(body, str) and not self.open and not self.bodies and nature(tool) == "reads":
+            if not is_plain(body):  # the commonest case, on the shortest way
+                self._read(body, marked)
+            return
         texts = (body,) if isinstance(body, str) else _texts(body)
         if marked and not any(texts):
             raise _NotProved  # an error without content

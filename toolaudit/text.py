@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 
 LONGEST = 1_000
@@ -46,6 +45,8 @@ def identifier(text: str | None) -> str | None:
     """An id or a name for programs: a long one is cut, and a digest of all of it keeps it apart from others that begin alike."""
     if text is None or len(text) <= IDENTIFIER:
         return text
+    import hashlib
+
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
     return f"{text[: IDENTIFIER - _DIGEST - 1]}…{digest}"
 

@@ -6,7 +6,6 @@ import gc
 import os
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from toolaudit import formats, outputs, rules, targets
@@ -166,6 +165,8 @@ def _output_name(given: Given) -> str:
 
 
 def _tools(path: str) -> tuple[Tool, ...]:
+    from pathlib import Path
+
     from toolaudit.tools import declarations
 
     try:

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TextIO
 
 from toolaudit.cli._choices import chosen
@@ -74,7 +73,7 @@ def opened(path: str | None) -> Iterator[TextIO]:
             yield stdout()
             stdout().flush()
             return
-        with Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:  # noqa: PTH123 - quick to start
             yield stream
     except BrokenPipeError:
         raise

@@ -6,12 +6,10 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from toolaudit import traces
 from toolaudit.hints import WINDOW
-from toolaudit.model import Batch, Finding, Ledger, Pair, Related
+from toolaudit.model import Answer, Batch, Finding, Ledger, Pair, Related
 from toolaudit.rules import Context, rule
 from toolaudit.rules._again import answer_of
-from toolaudit.rules._results import failure_of
 from toolaudit.rules._say import is_judged, of_result, tool
 from toolaudit.text import plural
 
@@ -55,10 +53,13 @@ def _collapsed(batch: Batch) -> Iterator[list[Pair]]:
     """Groups of calls to one tool with one and the same result, and arguments that differ."""
     groups: dict[tuple[str | None, str], list[Pair]] = {}
     for pair in batch.pairs:
-        if pair.copy_of is None and pair.call.executor == "client" and (text := _text(pair)):
-            groups.setdefault((pair.call.name, text), []).append(pair)
+        answer = answer_of(pair) if pair.copy_of is None and pair.call.executor == "client" else None
+        if answer is not None and answer.state == "first" and answer.result.body:
+            body = answer.result.body
+            groups.setdefault((pair.call.name, body if isinstance(body, str) else repr(body)), []).append(pair)
     for pairs in groups.values():
-        if len(pairs) > 1 and all(pair.call.args != other.call.args for pair, other in itertools.pairwise(pairs)):
+        differ = len(pairs) > 1 and all(pair.call.args != other.call.args for pair, other in itertools.pairwise(pairs))
+        if differ and _hardly_comes_twice(pairs[0].answers[0]):
             yield pairs
 
 
@@ -67,15 +68,15 @@ _GENERIC = re.compile(
 )
 
 
-def _text(pair: Pair) -> str:
-    """The text of a call's only result, where it is one that hardly comes twice; else empty."""
-    answer = answer_of(pair)
-    if answer is None or answer.state != "first" or failure_of(answer) is not None:
-        return ""
+def _hardly_comes_twice(answer: Answer) -> bool:
+    """The text of a result is long and particular enough that two calls hardly get it both."""
+    from toolaudit import traces
+    from toolaudit.rules._results import failure_of
+
     text = "\n".join(traces.windows(answer.result.body, deep=True))
-    short = text[:WINDOW]
-    generic = len(text) < WINDOW and _GENERIC.search(short.casefold())
-    return "" if len(text) < 16 or generic or traces.placeholder(text) else text
+    if len(text) < 16 or failure_of(answer) is not None or traces.placeholder(text):
+        return False
+    return len(text) >= WINDOW or not _GENERIC.search(text.casefold())
 
 
 def _finding(pairs: list[Pair]) -> Finding:

@@ -17,12 +17,12 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import os.path
 import re
 import sys
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
-from pathlib import PurePath
 from typing import BinaryIO, NoReturn
 
 import msgspec
@@ -408,7 +408,7 @@ _LINES = re.compile(r"\.(?:jsonl|ndjson|jsonlines|ldjson)(?:\.|$)", re.IGNORECAS
 
 
 def _is_lines(name: str) -> bool:
-    return _LINES.search(PurePath(name).name) is not None
+    return _LINES.search(os.path.basename(name)) is not None  # noqa: PTH119 - without pathlib, which takes long to load
 
 
 def _read(stream: BinaryIO, size: int) -> bytes:
