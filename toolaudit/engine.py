@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 from msgspec import Struct, field
@@ -31,8 +31,8 @@ REMEMBERED = 65_536
 class Options(Struct, frozen=True, kw_only=True):
     """What to judge, and by what."""
 
-    rules: frozenset[str] | None = None
-    """Names of the rules to run; None: the default set."""
+    rules: Collection[str] | None = None
+    """Names of rules, or of categories, to run; None: the default set."""
     target: str | None = None
     """The receiver whose law holds; None: the natural one of each format."""
     input_format: str | None = None
@@ -50,7 +50,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     def chosen(self) -> frozenset[str]:
         """The rules to run."""
-        return rules.select() if self.rules is None else self.rules
+        return rules.select() if self.rules is None else rules.select(sorted(self.rules))
 
 
 class Memory(Struct):
@@ -131,7 +131,7 @@ class Audit:
         asked = self.options
         if asked.target or asked.input_format or asked.at or asked.deep or asked.tools is not None:
             return None
-        if asked.rules is not None and not asked.rules <= rules.select():
+        if asked.rules is not None and not self.chosen <= rules.select():
             return None
         from toolaudit.express import prove
 

@@ -67,7 +67,7 @@ def _order(finding: Finding) -> tuple[object, ...]:
 
 
 def _position(place: Place) -> tuple[object, ...]:
-    return (place.record, tuple((0, key, "") if isinstance(key, int) else (1, 0, key) for key in place.path))
+    return (place.record, tuple((0, key, "") if isinstance(key, int) else (1, 0, key) for key in place.keys))
 
 
 def _lines(document: bytes, found: list[Judged]) -> dict[tuple[Key, ...], int]:
@@ -108,7 +108,7 @@ def _entry(ledger: Ledger, one: Judged, where: Whereabouts, lines: dict[tuple[Ke
         record=None,
         line=line(finding.place),
         pointer=finding.place.pointer,
-        inner=None,
+        inner=finding.place.inner_pointer,
         trajectory=trajectory.id,
         turn=finding.turn,
         call_id=finding.call_id,

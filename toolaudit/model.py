@@ -53,18 +53,42 @@ class Place(Struct, frozen=True, gc=False):
     record: int
     """1-based line of the record in JSON Lines; 0 when the whole source is one document."""
     path: tuple[Key, ...] = ()
+    inner: tuple[Key, ...] | None = None
+    """The keys within the JSON text of a string, when `path` leads to such a string."""
 
     def __truediv__(self, key: Key) -> Place:
-        return Place(self.record, (*self.path, key))
+        return self.down(key)
 
     def down(self, *keys: Key) -> Place:
         """The place `keys` further down."""
+        if self.inner is not None:
+            return Place(self.record, self.path, self.inner + keys)
         return Place(self.record, self.path + keys)
+
+    def up(self) -> Place:
+        """The place of the value that holds this one."""
+        if self.inner:
+            return Place(self.record, self.path, self.inner[:-1])
+        return Place(self.record, self.path[:-1])
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """All keys that lead to the value, through a string or not."""
+        return self.path if self.inner is None else self.path + self.inner
 
     @property
     def pointer(self) -> str:
         """The RFC 6901 JSON pointer into the record; `""` for the record itself."""
-        return "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in self.path)
+        return _pointer(self.path)
+
+    @property
+    def inner_pointer(self) -> str | None:
+        """The pointer within the JSON text of the string that `pointer` leads to; None when there is none."""
+        return None if self.inner is None else _pointer(self.inner)
+
+
+def _pointer(path: tuple[Key, ...]) -> str:
+    return "".join(f"/{str(key).replace('~', '~0').replace('/', '~1')}" for key in path)
 
 
 # ------------------------------------------------------------------------------------------------------- parts of a message

@@ -198,7 +198,9 @@ class Reading:
     def _account(self) -> None:
         given, bad = self.given, sum(unknown.of == "record" for unknown in self.bad)
         other = self.records - self.understood - bad
-        if not self.understood:
+        if self.understood and not self.trajectories and not any(unknown.of == "tie" for unknown in self.bad):
+            given.status, given.reason = "skipped", "it holds no transcript, only what a provider refused"
+        elif not self.understood:
             given.status = "failed" if bad else "skipped"
             given.reason = "nothing in it could be read as JSON" if bad and not other else "no transcript is recognised in it"
             if self.elsewhere:

@@ -59,10 +59,8 @@ def audit(given: Given) -> int:
 def options(given: Given, *, scenes: bool = False) -> Options:
     """The options of the engine. Raises UsageError for any word that it does not know."""
     extend = [*split(given.extend_select), *(["malformed-message"] if given.check_shape else [])]
-    picked = bool(given.select or extend or given.ignore)
     return Options(
-        # the default set needs no look at the rules: most runs never need one
-        rules=rules.select(split(given.select) if given.select else None, extend, split(given.ignore)) if picked else None,
+        rules=_picked(given, extend),
         target=chosen("target", given.target, targets.names()) if given.target is not None else None,
         input_format=chosen("format", given.input_format, formats.names()) if given.input_format is not None else None,
         at=tuple(map(pointer, given.at)),
@@ -74,6 +72,16 @@ def options(given: Given, *, scenes: bool = False) -> Options:
         scenes=scenes,
         max_record=size(given.max_record_size),
     )
+
+
+def _picked(given: Given, extend: list[str]) -> frozenset[str] | None:
+    """The rules to run; None for the default set, which needs no look at the rules: most runs never need one."""
+    if not (given.select or extend or given.ignore):
+        return None
+    picked = rules.select(split(given.select) if given.select else None, extend, split(given.ignore))
+    if not picked:
+        raise UsageError("no rule is left to run", "`toolaudit rule` lists them all; --ignore takes away from what --select chose")
+    return picked
 
 
 def read(run: Audit, given: Given) -> None:

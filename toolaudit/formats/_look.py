@@ -83,6 +83,8 @@ class _Search:
 
     def down(self, value: JSON, place: Place, name: str | None, depth: int) -> Iterator[Seen]:
         """What `value` is, or what stands in it."""
+        if isinstance(value, str) and place.inner is None and place.path and _may_be_json(value):
+            value, place = _decoded(value), Place(place.record, place.path, ())
         if not isinstance(value, (dict, list)) or not value:
             return
         if isinstance(value, dict):
@@ -97,15 +99,16 @@ class _Search:
             yield here
         elif isinstance(value, dict) and (loose := self._loose(value, place)) is not None:
             yield loose
-        elif isinstance(value, dict) and _is_refusal(value):
-            yield Other(place=place, what="a provider's refusal", refusal=True)
         elif depth > 0:
-            yield from self._inside(value, place, name, depth)
+            found = list(self._inside(value, place, name, depth))
+            if not found and isinstance(value, dict) and _is_refusal(value):
+                found = [Other(place=place, what="a provider's refusal", refusal=True)]
+            yield from found
 
     def _answered(self, request: Found, value: dict[str, JSON]) -> None:
         """Add the response that some loggers store inside the request's own record."""
         for key, child in value.items():
-            if key in _ANSWERS and isinstance(child, dict):
+            if key in _ANSWERS and isinstance(child, (dict, str)):
                 for one in self.down(child, request.place / key, None, 2):
                     if isinstance(one, Found) and is_response(one.value):
                         request.answer = (one.value, one.place)
@@ -141,6 +144,24 @@ class _Search:
             yield from (one for _, one in seen)
         else:
             yield from _joined(value, seen)
+
+
+_BODY = ('"messages"', '"input"', '"role"', '"choices"', '"output"', '"content"')
+
+
+def _may_be_json(text: str) -> bool:
+    """A string that holds a body as it went over the wire: loggers store them so."""
+    return text[:1] in ("{", "[") and len(text) > 16 and any(key in text for key in _BODY)
+
+
+def _decoded(text: str) -> JSON:
+    """The value in a JSON text; None where it is none."""
+    import orjson
+
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def _joined(wrapper: dict[str, JSON], seen: list[tuple[str | int, Seen]]) -> Iterator[Seen]:

@@ -131,7 +131,7 @@ def _response(value: dict[str, JSON], place: Place) -> Trajectory:
 
 
 def _trajectory(body: dict[str, JSON], messages: list[JSON], base: Place, answer: tuple[JSON, Place] | None) -> Trajectory:
-    place = Place(base.record, base.path[:-1]) if body else base
+    place = base.up() if body else base
     trajectory = Trajectory(place=place, format=NAME, kind="request", model=text_or_none(body.get("model")))
     turns = [_turn(message, base / index, trajectory.unknown) for index, message in enumerate(messages)]
     if answer is not None:

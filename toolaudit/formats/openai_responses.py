@@ -247,7 +247,7 @@ def _describe(trajectory: Trajectory, body: dict[str, JSON]) -> None:
         trajectory.hidden = "the page says that there are more items"
     if body.get("status") in ("failed", "cancelled"):
         for turn in trajectory.turns:
-            turn.failed = turn.role == "assistant" and turn.place.path[-2:-1] == ("output",)
+            turn.failed = turn.role == "assistant" and turn.place.keys[-2:-1] == ("output",)
     reason = mapping(body.get("incomplete_details")).get("reason")
     if isinstance(reason, str) and trajectory.turns:
         trajectory.turns[-1].stop = reason
