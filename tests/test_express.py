@@ -143,3 +143,28 @@ def test_the_counts_add_up_whatever_is_damaged(form: str, all_: list[Exchange], 
             rng.choice(CHANGES)(value, rng.choice(paths), rng)
     summary = audited(value).summary
     assert summary.calls == summary.paired + summary.missing + summary.open + summary.unjudged
+
+
+WRAPPERS: list[Callable[[JSON], JSON]] = [
+    lambda body: {"ts": 1, "request": body},
+    lambda body: {"data": {"body": body, "headers": {"content-type": "json"}}, "status": 200},
+    lambda body: {"request": body, "response": {"id": "x", "object": "chat.completion", "choices": []}},
+    lambda body: {"request": body, "error": {"message": "refused"}, "tags": ["a", "b"]},
+    lambda body: {"log": json.dumps(body), "request": body},
+    lambda body: {"type": "session.update", "request": body},
+    lambda body: {"a": body, "b": body},
+]
+
+
+@checked
+@given(all_=exchanges, wrap=st.sampled_from(WRAPPERS))
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_two_ways_agree_on_wrapped_records(form: str, all_: list[Exchange], wrap: Callable[[JSON], JSON]) -> None:
+    agree(wrap(written(conversation(all_), form)))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_plain_wrapper_is_no_obstacle(form: str) -> None:
+    turns = conversation([Exchange("oslo", [[("get_weather", {"city": "oslo"}, "4 C")]], "lima")])
+    assert agree(WRAPPERS[0](written(turns, form)))
+    assert agree(WRAPPERS[1](written(turns, form)))

@@ -149,6 +149,7 @@ class Audit:
                 self.judge(item, reading.given)
         if reading.unreadable:
             self._soften(start, reading.salvaged)
+            self.report.findings[start:] = in_order(self.report.findings[start:])
         self._count_findings(start)
         self._count(reading.given)
 
@@ -267,6 +268,14 @@ class Audit:
                 and not recurring(entry.call_id or "")
             ):
                 self.memory.orphans.append(entry)
+
+
+def in_order(found: list[Entry]) -> list[Entry]:
+    """Findings in order of their lines; what comes from one root stays behind it."""
+    heads: list[int] = []
+    for entry in found:
+        heads.append(heads[-1] if entry.root is not None and heads else entry.line or 0)
+    return [entry for _, _, entry in sorted(zip(heads, range(len(found)), found, strict=True), key=lambda one: one[:2])]
 
 
 def audit(given: JSON, options: Options | None = None) -> Report:

@@ -122,6 +122,8 @@ def prove(data: bytes) -> Healthy | None:
             data.decode()
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
+    if body.messages is None and body.input is None:
+        return _wrapped(data)
     for name in _BESIDE:
         if getattr(body, name) is not None:
             return None
@@ -134,6 +136,50 @@ def prove(data: bytes) -> Healthy | None:
     except (_NotProved, msgspec.MsgspecError):
         pass
     return None
+
+
+_raws = msgspec.json.Decoder(dict[str, Raw]).decode
+_SAYS_WHAT_IT_IS = frozenset(
+    {
+        "jsonrpc",
+        "parentUuid",
+        "contents",
+        "candidates",
+        "parts",
+        "conversations",
+        "done",
+        "steps",
+        "toolConfig",
+        "role",
+        "error",
+        "type",
+        "object",
+    }
+    | {"messageStart", "messageStop", "contentBlockStart", "contentBlockDelta", "contentBlockStop"}
+)
+"""Keys of a wrapper that may make it something else than a wrapper."""
+_TRAFFIC = (b'"messages"', b'"input"', b'"role"', b'"content"', b'"choices"', b'"output"', b'"parts"', b'"tool_calls"', b'\\"')
+
+
+def _wrapped(data: bytes) -> Healthy | None:
+    """The same of a record that wraps one conversation, with nothing beside it that could belong to one."""
+    if b'"messages"' not in data and b'"input"' not in data:
+        return None
+    try:
+        children = _raws(data)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    if not _SAYS_WHAT_IT_IS.isdisjoint(children):
+        return None
+    found: Healthy | None = None
+    for raw in children.values():
+        child = bytes(raw)
+        if child[:1] == b"{" and (b'"messages"' in child or b'"input"' in child):
+            if found is not None or (found := prove(child)) is None:
+                return None
+        elif child[:1] in (b"{", b"[", b'"') and any(key in child for key in _TRAFFIC):
+            return None
+    return found
 
 
 class _NotProved(Exception):

@@ -455,9 +455,9 @@ class _Scene:
     def _before(self, answer: Answer) -> int:
         """Before which turn the call of an orphan should be."""
         index = self.index[id(answer.turn)]
-        if self.stage.opening >= index:
-            return -1
-        return min(self.stage.numbers.get(self.finding.gap, index), index) if self.finding.gap is not None else index
+        if self.finding.gap is not None:
+            return min(self.stage.numbers.get(self.finding.gap, index), index)
+        return -1 if self.stage.opening >= index else index
 
     # ------------------------------------------------------------------------------------------------------ words
 

@@ -17,6 +17,7 @@ from toolaudit.cli._terminal import opened, style
 from toolaudit.engine import Audit, Options
 from toolaudit.errors import InputError, UsageError
 from toolaudit.model import Severity
+from toolaudit.outputs._closing import closing
 from toolaudit.sources import identity_of, meets
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def audit(given: Given) -> int:
     run.report.summary.seconds = round(time.perf_counter() - began, 3)
     code = verdict(run.report, threshold, exit_zero=given.exit_zero) if completed else INTERRUPTED
     _write(run.report, kind, given)
+    if given.output is not None and not given.quiet:
+        say(closing(run.report.summary, run.report.inputs))
     complain(run.report, given)
     if not completed:
         say("interrupted: the report holds what was found so far")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from toolaudit.outputs import Style
-from toolaudit.outputs._closing import closing
+from toolaudit.outputs._closing import closing, is_foreign
 from toolaudit.outputs._terminal import TONES, WORDS, Ink
 from toolaudit.report import Entry, Input, Summary
 from toolaudit.text import LONGEST, clip, plural
@@ -22,7 +22,7 @@ class Report:
         self._style = style
         self._ink = Ink(style)
         self._inputs: list[str] = []
-        self._partly: list[Input] = []
+        self._notable: list[Input] = []
         self._any = False
 
     def start(self) -> None:
@@ -34,13 +34,13 @@ class Report:
             self._write(line(entry, self._ink) + "\n")
 
     def input(self, given: Input) -> None:
-        if given.status == "partly-read":
-            self._partly.append(given)
+        if given.status == "partly-read" or is_foreign(given):
+            self._notable.append(given)
         if self._style.verbose and not self._style.quiet:
             self._inputs.append(fate(given, self._ink))
 
     def finish(self, summary: Summary, incomplete: Sequence[str] = ()) -> None:  # noqa: ARG002 (said on the error stream)
-        last = [self._ink.shown(closing(summary, self._partly))] if self._style.quiet < 2 else []
+        last = [self._ink.shown(closing(summary, self._notable))] if self._style.quiet < 2 else []
         for block in (self._inputs, last):
             if block:
                 self._write(("\n" if self._any else "") + "".join(f"{text}\n" for text in block))
