@@ -42,8 +42,19 @@ def judged(ledger: Ledger, found: Iterable[Finding], *, named: bool) -> Iterator
         if line is None:
             yield Judged(finding, default, TargetVerdict("unknown"))
         elif not line.vendor or named or law.is_vendor_of(ledger.trajectory):
-            error = line.error.replace("ID", finding.call_id or "…") if line.error else None
+            error = _filled(line.error, finding) if line.error else None
             yield Judged(finding, finding.severity or targets.severity(line) or default, TargetVerdict(line.verdict, error))
+
+
+def _filled(error: str, finding: Finding) -> str:
+    """The text of a refusal with the id and the indexes of this finding, counted from 0 as providers count."""
+    index = dict(zip(finding.place.keys, finding.place.keys[1:], strict=False))
+    text = error.replace("ID", finding.call_id or "…")
+    signs = {"messages.N": ("messages", "messages.{}"), "content.M": ("content", "content.{}"), "input[N]": ("input", "input[{}]")}
+    for sign, (name, filled) in signs.items():
+        if isinstance(index.get(name), int):
+            text = text.replace(sign, filled.format(index[name]))
+    return text
 
 
 def entries(ledger: Ledger, found: list[Judged], where: Whereabouts) -> Iterator[Entry]:

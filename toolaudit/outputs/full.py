@@ -131,6 +131,8 @@ class Block:
         for entry in also:
             spot = f"line {entry.line}" if entry.line is not None else concise.pointer(entry)
             where = f"turn {entry.turn}" if entry.turn is not None else spot
+            if entry.call_id is not None:  # what tells the followers of one root apart
+                where = f"{where}, {self.ink.tail(self.ink.shown(identifier(entry.call_id) or ''), FOLLOWER_ID)}"
             text = self.ink.sentence(f"{WORDS[entry.severity]}[{entry.rule}]{f' {where}' if where else ''}: {entry.message}")
             yield self.ink.clip(text, self._room)
         if more:
@@ -142,6 +144,10 @@ class Block:
         mark = f"[{self.ink.shown(self.entry.fingerprint)}]" if self.entry.fingerprint else ""
         gap = self._room - 3 - len(text) - len(mark)
         return text + (" " * max(gap, 1) + self.ink.paint(mark, DIM) if mark else "")
+
+
+FOLLOWER_ID = 24
+"""Cells for the id of a call in the line of a follower."""
 
 
 def _path(entry: Entry) -> str:
@@ -157,7 +163,7 @@ def _aside(entry: Entry) -> str:
         where = [f"turn {entry.turn}", id_ or _half(entry)]
     else:
         where = [pointer, id_]
-    return "   ".join(filter(None, (", ".join(filter(None, where)), f"({entry.format})")))
+    return "   ".join(filter(None, (", ".join(filter(None, where)), f"({entry.format})" if entry.format else "")))
 
 
 def _half(entry: Entry) -> str | None:
