@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from conversations import FORMATS, NOWHERE, Exchange, answers, audited, conversation, exchanges, rules_of, say, turn, written
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from toolaudit.engine import Audit, Options
 from toolaudit.model import Result, Turn
 
 checked = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -78,7 +82,6 @@ def flatten_results(turns: list[Turn], at: int) -> None:
     turns[at] = say("user", f"[Result of {call.name} ({call.id})]: 14 barrels")
 
 
-ANY = dict.fromkeys(FORMATS)
 BREAKERS: list[tuple[Callable[[list[Turn], int], None], dict[str, set[str]]]] = [
     (drop_result, {form: {"missing-result"} for form in FORMATS}),
     (double_result, {form: {"duplicate-result"} for form in FORMATS}),
@@ -113,3 +116,28 @@ def test_each_breaker_yields_its_rule(
     assume(form != "openai-responses" or breaker is not drop_result or _goes_on(all_))
     breaker(turns, data.draw(st.sampled_from(answers(turns)), label="at"))
     assert rules_of(audited(written(turns, form))) == expected
+
+
+@settings(parent=checked, max_examples=25)
+@given(first=exchanges, second=exchanges, data=st.data())
+def test_the_order_of_files_changes_nothing_but_their_order(first: list[Exchange], second: list[Exchange], data: st.DataObject) -> None:
+    """Each file's findings are its own, whichever is read first."""
+    values = []
+    for all_, form in ((first, "openai-chat"), (second, "anthropic-messages")):
+        turns = conversation(all_)
+        drop_result(turns, data.draw(st.sampled_from(answers(turns))))
+        values.append(written(turns, form))
+
+    def audit(order: list[int]) -> dict[str, list[tuple[str, str, str]]]:
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [Path(folder) / f"{index}.json" for index in (0, 1)]
+            for path, value in zip(paths, values, strict=True):
+                path.write_text(json.dumps(value), "utf-8")
+            run = Audit(Options())
+            run.paths([str(paths[index]) for index in order])
+        found: dict[str, list[tuple[str, str, str]]] = {"0.json": [], "1.json": []}
+        for entry in run.report.findings:
+            found[Path(entry.path).name].append((entry.rule, entry.pointer, entry.message))
+        return found
+
+    assert audit([0, 1]) == audit([1, 0])
