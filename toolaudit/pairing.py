@@ -430,7 +430,7 @@ class _Pairing:
 
     def _orphan_state(self, index: int, answer: Answer) -> AnswerState:
         place = (answer.turn.number, 0)
-        if self.trajectory.hidden or self.references:
+        if self.trajectory.hidden or self.references or self.trajectory.kind == "response":
             return "duplicate" if answer.result.ref in self.unseen else self._unjudged(answer)
         if (self.cut is not None and (place < self.cut or not self._called_since(index))) or self._before_the_log(index):
             return "unjudged"

@@ -166,6 +166,7 @@ def _decoded(text: str) -> JSON:
 
 def _joined(wrapper: dict[str, JSON], seen: list[tuple[str | int, Seen]]) -> Iterator[Seen]:
     """A request and its response in one wrapper are one exchange; a message takes the session of its wrapper."""
+    seen = _without_copies(seen)
     answers = [one for key, one in seen if _is_answer(key, one)]
     asked = [one for key, one in seen if isinstance(one, Found) and not _is_answer(key, one) and not is_response(one.value)]
     if len(asked) == 1 and len(answers) <= 1:
@@ -179,6 +180,16 @@ def _joined(wrapper: dict[str, JSON], seen: list[tuple[str | int, Seen]]) -> Ite
         if isinstance(one, Loose) and one.message.key is None and key is not None:
             one.message = Message(one.message.value, one.message.place, key)
         yield one
+
+
+def _without_copies(seen: list[tuple[str | int, Seen]]) -> list[tuple[str | int, Seen]]:
+    """What loggers keep as text beside a body that is stored as it is, is a copy of it (canonical, or as it went over the wire)."""
+
+    def asks(one: Seen, *, as_text: bool) -> bool:
+        return isinstance(one, Found) and not is_response(one.value) and (one.place.inner is not None) is as_text
+
+    plain = any(asks(one, as_text=False) for _, one in seen)
+    return [(key, one) for key, one in seen if not (plain and asks(one, as_text=True))]
 
 
 def _is_answer(key: str | int, one: Seen) -> bool:
