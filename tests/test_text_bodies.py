@@ -37,7 +37,7 @@ def test_a_copy_as_text_is_not_audited_again() -> None:
 
 
 def test_text_that_is_no_json_stays_text() -> None:
-    report = audited({"note": '{"messages": [', "also": "[not json] \"role\""})
+    report = audited({"note": '{"messages": [', "also": '[not json] "role"'})
     assert report.incomplete and not report.findings
 
 

@@ -116,6 +116,8 @@ _decode = msgspec.json.Decoder(_Body).decode
 
 def prove(data: bytes) -> Healthy | None:
     """That the record holds one ordinary conversation in which everything is in order; None when that is not certain."""
+    if b'"messages"' not in data and b'"input"' not in data:
+        return None  # a message of a log, most likely
     try:
         body = _decode(data)
         if not data.isascii():
@@ -163,8 +165,6 @@ _TRAFFIC = (b'"messages"', b'"input"', b'"role"', b'"content"', b'"choices"', b'
 
 def _wrapped(data: bytes) -> Healthy | None:
     """The same of a record that wraps one conversation, with nothing beside it that could belong to one."""
-    if b'"messages"' not in data and b'"input"' not in data:
-        return None
     try:
         children = _raws(data)
     except (msgspec.MsgspecError, RecursionError):

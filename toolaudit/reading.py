@@ -4,6 +4,7 @@ and keeps account of what was not understood.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
@@ -13,7 +14,7 @@ from msgspec import Struct
 from toolaudit import formats
 from toolaudit.errors import UsageError
 from toolaudit.formats import BARE, Format, Message
-from toolaudit.formats._look import Found, Loose, Other, Seen, Tie, is_response, look
+from toolaudit.formats._look import Found, Loose, Other, Search, Seen, Tie, is_response
 from toolaudit.model import JSON, Key, Place, Trajectory, Unknown
 from toolaudit.report import Input
 from toolaudit.sources.records import NotJSON, NotText, Record, Unreadable, decode, reread, salvage, unreadable
@@ -52,7 +53,7 @@ class Reading:
 
     def __init__(self, given: Input, *, only: Format | None = None, at: tuple[str, ...] = (), prove: Prove | None = None) -> None:
         self.given = given
-        self.only = only
+        self._only = only
         self.at = at
         self.prove = prove
         self.records = self.understood = self.trajectories = 0
@@ -61,6 +62,11 @@ class Reading:
         self.bad: list[Unknown] = []
         self.salvaged: set[str] = set()
         self.elsewhere: str | None = None
+
+    @functools.cached_property
+    def search(self) -> Search:
+        """Made when the first record has to be looked into."""
+        return Search(self._only)
 
     @property
     def unreadable(self) -> bool:
@@ -115,7 +121,7 @@ class Reading:
 
     def _seen(self, value: JSON, record: Record | None) -> Iterator[Stored]:
         number = record.number if record else 0
-        found = [one for root, place in self._roots(number, value) for one in look(root, place, self.only)]
+        found = [one for root, place in self._roots(number, value) for one in self.search.look(root, place)]
         others = [one for one in found if isinstance(one, Other) and not one.refusal]
         self.understood += len(others) < len(found)
         self.elsewhere = self.elsewhere or (others[0].what if others else None)

@@ -73,13 +73,19 @@ Seen = Found | Tie | Loose | Other
 
 def look(value: JSON, place: Place, only: Format | None = None) -> list[Seen]:
     """Everything that is recognised in `value`; empty when nothing is. `only` forces a format."""
-    return list(_Search(only).down(value, place, None, DEPTH))
+    return Search(only).look(value, place)
 
 
-class _Search:
+class Search:
+    """A search for transcripts, by all formats or by the `only` one."""
+
     def __init__(self, only: Format | None) -> None:
         self.formats = [only] if only else list(formats.formats())
         self.forced = only is not None
+
+    def look(self, value: JSON, place: Place) -> list[Seen]:
+        """Everything that is recognised in `value`; empty when nothing is."""
+        return list(self.down(value, place, None, DEPTH))
 
     def down(self, value: JSON, place: Place, name: str | None, depth: int) -> Iterator[Seen]:
         """What `value` is, or what stands in it."""
