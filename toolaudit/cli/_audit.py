@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import time
 from collections.abc import Iterator
@@ -89,7 +88,6 @@ def _picked(given: Given, extend: list[str]) -> frozenset[str] | None:
 
 def read(run: Audit, given: Given) -> None:
     """Let `run` read the paths of `given`."""
-    gc.set_threshold(100_000, 50, 100)  # what is decoded has no cycles, and is gone with its record: looking for them costs 5 to 10 %
     stdin = _stdin() if "-" in given.paths else None
     run.paths(given.paths, stdin, stdin_name=given.stdin_filename)
 
