@@ -12,21 +12,12 @@ from msgspec import Struct
 
 from toolaudit import schemas
 from toolaudit.model import JSON, Key
-from toolaudit.text import quote
+from toolaudit.text import one_of_types, quote
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError, Validator
 
 _FOUND = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
-_WANTED = {
-    "string": "a string",
-    "array": "a list",
-    "object": "an object",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "a boolean",
-    "null": "null",
-}
 
 
 class Fault(Struct, frozen=True):
@@ -145,7 +136,7 @@ def _belongs(node: dict[str, JSON]) -> str:
     if "title" in node:
         return str(node["title"])
     types = node.get("type", [])
-    return " or ".join(_WANTED[word] for word in ([types] if isinstance(types, str) else types)) or "something else"
+    return one_of_types([types] if isinstance(types, str) else types) or "something else"
 
 
 def _subject(error: ValidationError) -> str:

@@ -76,3 +76,18 @@ def listed(words: list[str], most: int = 4) -> str:
     if len(words) > most:
         words = [*words[:most], f"{len(words) - most} more"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+
+
+_TYPES = {
+    "string": "a string",
+    "array": "a list",
+    "object": "an object",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "a boolean",
+}
+
+
+def one_of_types(types: list[str]) -> str:
+    """The types of a JSON Schema in words: `a string`, `a list or null`."""
+    return " or ".join(_TYPES.get(word, word) for word in types)

@@ -13,7 +13,7 @@ import orjson
 from toolaudit.model import JSON, Call, Key, Ledger, Tool
 from toolaudit.rules import Context
 from toolaudit.rules._arguments import word_for
-from toolaudit.text import listed, plural, quote
+from toolaudit.text import listed, one_of_types, plural, quote
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError, Validator
@@ -304,7 +304,7 @@ def _phrase(error: ValidationError, schema: Schema) -> str:
         case Kind.AdditionalProperties(unexpected=keys) | Kind.UnevaluatedProperties(unexpected=keys):
             return _unexpected([str(key) for key in keys], error.instance, schema) + (f" in {field}" if error.instance_path else "")
         case Kind.Type(types=types):
-            return f"{field} is {word_for(error.instance)} where {_one_of([_TYPES.get(word, word) for word in types])} belongs"
+            return f"{field} is {word_for(error.instance)} where {one_of_types(types)} belongs"
         case Kind.Enum(options=options):
             return f"{field} is none of {listed([quote(str(option), 24) for option in options])}"
         case Kind.BacktrackLimitExceeded() | Kind.RegexEngineFailure() | Kind.Referencing():
@@ -318,20 +318,6 @@ def _unexpected(keys: list[str], value: JSON, schema: Schema) -> str:
     found = f"{'a field' if len(keys) == 1 else plural(len(keys), 'field')} that the schema does not have"
     near = next((one for key in keys[:8] if (one := schema.near(key)) is not None and one not in value), None)
     return f"{found} (did the model mean {quote(near)}?)" if near else found
-
-
-_TYPES = {
-    "string": "a string",
-    "array": "a list",
-    "object": "an object",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "a boolean",
-}
-
-
-def _one_of(words: list[str]) -> str:
-    return " or ".join(words)
 
 
 def _name(path: list[Key], names: frozenset[str]) -> str:
