@@ -12,12 +12,10 @@ from msgspec import Struct
 
 from toolaudit import schemas
 from toolaudit.model import JSON, Key
-from toolaudit.text import one_of_types, quote
+from toolaudit.text import one_of_types, quote, word_for
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError, Validator
-
-_FOUND = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
 
 
 class Fault(Struct, frozen=True):
@@ -82,7 +80,7 @@ class _Checker:
             case Kind.Enum(options=options):
                 return f"{field} is {_shown(value)}; allowed are {', '.join(_words(options))}"
             case Kind.Type():
-                return f"{field} is {_FOUND[type(value)]}; {_belongs(node)} belongs there"
+                return f"{field} is {word_for(value)}; {_belongs(node)} belongs there"
             case Kind.Not():
                 return f"{field} is {_shown(value)}; {node.get('description', 'that has no place there')}"
             case _:
@@ -123,7 +121,7 @@ def _name(path: list[Key]) -> str:
 
 
 def _shown(value: JSON) -> str:
-    return quote(value, 24) if isinstance(value, str) else _FOUND[type(value)]
+    return quote(value, 24) if isinstance(value, str) else word_for(value)
 
 
 def _words(options: JSON) -> list[str]:

@@ -91,3 +91,11 @@ _TYPES = {
 def one_of_types(types: list[str]) -> str:
     """The types of a JSON Schema in words: `a string`, `a list or null`."""
     return " or ".join(_TYPES.get(word, word) for word in types)
+
+
+_KINDS = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
+
+
+def word_for(value: object) -> str:
+    """What kind of JSON value `value` is, with its article."""
+    return _KINDS.get(type(value), "something else")

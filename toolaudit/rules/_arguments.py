@@ -14,6 +14,7 @@ from toolaudit.model import JSON, Ledger, Pair, Place
 from toolaudit.pairing import CUT_OFF
 from toolaudit.rules._say import is_judged
 from toolaudit.sources.scan import past_value
+from toolaudit.text import word_for
 
 _ANYTHING = frozenset(
     {"computer_call", "shell_call", "apply_patch_call", "local_shell_call", "tool_search_call", "multi_agent_call"}
@@ -147,9 +148,3 @@ def _at_its_end(text: str, error: json.JSONDecodeError) -> bool:
         or (len(rest) < 6 and error.msg.startswith("Invalid \\"))
         or any(word.startswith(rest) for word in ("true", "false", "null", "-"))
     )
-
-
-def word_for(value: JSON) -> str:
-    """What a value is, with its article."""
-    words = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
-    return words.get(type(value), "something else")

@@ -12,8 +12,7 @@ import orjson
 
 from toolaudit.model import JSON, Call, Key, Ledger, Tool
 from toolaudit.rules import Context
-from toolaudit.rules._arguments import word_for
-from toolaudit.text import listed, one_of_types, plural, quote
+from toolaudit.text import listed, one_of_types, plural, quote, word_for
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError, Validator

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from toolaudit.model import JSON, Answer, Finding, Ledger, Pair
 from toolaudit.rules import Context, rule
-from toolaudit.rules._arguments import word_for
 from toolaudit.rules._say import call_of, of_call, of_result, tool
-from toolaudit.text import quote
+from toolaudit.text import quote, word_for
 
 _WITHOUT = frozenset({"function_call (legacy)", "tool_search_call"}), frozenset({"function", "tool_search_output"})
 """Kinds of calls, and of results, that have no id by design: the name, or the order, links them."""

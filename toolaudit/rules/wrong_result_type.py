@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from toolaudit.model import JSON, Answer, Finding, Ledger
 from toolaudit.rules import Context, rule
-from toolaudit.rules._arguments import word_for
 from toolaudit.rules._say import call_of, is_judged, of_result, tool
-from toolaudit.text import quote
+from toolaudit.text import quote, word_for
 
 
 @rule(category="results", severity="warning", needs=("results",), since="0.1.0")
