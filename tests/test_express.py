@@ -27,10 +27,10 @@ def agree(value: JSON, data: bytes | None = None) -> bool:
         return False
     report = audited(value)
     assert not report.findings, [(entry.rule, entry.pointer, entry.message) for entry in report.findings]
-    count = len(proved.calls)
+    count = len(proved.called)
     summary = report.summary
     assert (summary.calls, summary.results, summary.paired, summary.trajectories) == (count, count, count, 1)
-    assert (summary.turns, report.inputs[0].format) == (proved.turns, proved.format)
+    assert (summary.turns, report.inputs[0].format) == (proved.turns, proved.form)
     return True
 
 

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,18 @@ class Failing(Pipe):
 
 def read(data: bytes, name: str = "x", **options: Any) -> list[Item]:
     """The items of `data`, which must be the same whatever kind of stream they come from."""
-    items = list(records(io.BytesIO(data), name, **options))
-    assert items == list(records(io.BufferedReader(Pipe(data, max(7, len(data) // 500))), name, **options))
+    items = taken(records(io.BytesIO(data), name, **options))
+    assert items == taken(records(io.BufferedReader(Pipe(data, max(7, len(data) // 500))), name, **options))
+    return items
+
+
+def taken(found: Iterable[Item]) -> list[Item]:
+    """The items, without the means to read them again, of which it is seen that they work."""
+    items = list(found)
+    for item in items:
+        if isinstance(item, Record):
+            assert item.again is None or item.again(item.offset, len(item.data)) == item.data
+            item.offset, item.again = 0, None
     return items
 
 

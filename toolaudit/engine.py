@@ -18,13 +18,13 @@ from toolaudit.errors import InputError
 from toolaudit.identifiers import recurring
 from toolaudit.model import JSON, Finding, Ledger, Place, Severity, Tool
 from toolaudit.pairing import pair
-from toolaudit.reading import Healthy, Prove, Reading, Stored
-from toolaudit.report import Entry, Input, Report
+from toolaudit.reading import Group, Healthy, Reading, Stored
+from toolaudit.report import Entry, Input, Report, Tally
 from toolaudit.signs import OF_TEXT
 from toolaudit.sources import Source, Unusable, find, opened
 from toolaudit.sources.records import records
 
-REMEMBERED = 65_536
+REMEMBERED = 16_384
 """How many of the latest call ids are remembered, to say where the call of an orphan stands."""
 
 
@@ -53,11 +53,26 @@ class Options(Struct, frozen=True, kw_only=True):
         return rules.select() if self.rules is None else rules.select(sorted(self.rules))
 
 
-class Memory(Struct):
+class Outcome(Struct, gc=False):
+    """What came of one source, or of a part of one: pieces of work are told of by these, across processes as well."""
+
+    given: Input
+    findings: list[Entry] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+    calls: list[tuple[Sequence[str], Place]] = field(default_factory=list)
+    """Ids of calls, and where they stand."""
+    orphans: list[Entry] = field(default_factory=list)
+    """Those of the findings that look for a call with their id in other trajectories."""
+    bytes: int = 0
+    """How much was read."""
+
+
+class Memory:
     """Where the latest calls stand, and the orphans that still look for theirs."""
 
-    calls: dict[str, tuple[str, Place]] = field(default_factory=dict)
-    orphans: list[Entry] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.calls: dict[str, tuple[str, Place]] = {}
+        self.orphans: list[Entry] = []
 
     def enter(self, keys: Iterable[str], path: str, place: Place) -> None:
         """Remember calls of one record; the oldest are forgotten when there are too many."""
@@ -107,8 +122,8 @@ class Audit:
 
     def value(self, value: JSON, name: str = "<value>") -> None:
         """Audit a decoded JSON value: a message list, a request body, a response."""
-        reading = self._reading(Input(path=name), None)
-        self._all(reading, reading.value(value))
+        reading = self.reading(Input(path=name))
+        self.merge(self.complete(reading, reading.value(value)))
         self.finish([name])
 
     def _source(self, source: Source, stdin: BinaryIO | None) -> None:
@@ -116,62 +131,77 @@ class Audit:
         if isinstance(stream, Unusable):
             self._unusable(stream)
             return
-        reading = self._reading(Input(path=source.path, named=source.named), self._prove())
         try:
-            self._all(reading, reading.read(records(stream, source.path, max_record=self.options.max_record)))
+            reading = self.reading(Input(path=source.path, named=source.named), quick=self.quick)
+            self.merge(self.complete(reading, reading.read(records(stream, source.path, max_record=self.options.max_record))))
         finally:
             if source.file is not None:
                 stream.close()
 
-    def _reading(self, given: Input, prove: Prove | None) -> Reading:
-        return Reading(given, only=self.only, at=self.options.at, prove=prove)
+    def reading(self, given: Input, *, quick: bool = False) -> Reading:
+        """How a source is read under these options."""
+        return Reading(given, only=self.only, at=self.options.at, quick=quick)
 
-    def _prove(self) -> Prove | None:
-        """The short way for healthy records, where what it proves is what is asked: the default rules under the natural laws."""
+    @functools.cached_property
+    def quick(self) -> bool:
+        """The short way for what is in order may be taken: it proves what is asked, the default rules under the natural laws."""
         asked = self.options
         if asked.target or asked.input_format or asked.at or asked.deep or asked.tools is not None:
-            return None
-        if asked.rules is not None and not self.chosen <= rules.select():
-            return None
-        from toolaudit.express import prove
-
-        return prove
+            return False
+        return asked.rules is None or self.chosen <= rules.select()
 
     def _unusable(self, source: Unusable) -> None:
         self._count(Input(path=source.path, status="failed" if source.named else "skipped", reason=source.reason, named=source.named))
 
-    def _all(self, reading: Reading, items: Iterator[Stored | Healthy]) -> None:
-        start = len(self.report.findings)
+    def complete(self, reading: Reading, groups: Iterable[Group]) -> Outcome:
+        """The outcome of a source of which `groups` are all."""
+        outcome = Outcome(given=reading.given)
+        self.take(groups, outcome)
+        settle(outcome, reading)
+        return outcome
+
+    def take(self, groups: Iterable[Group], outcome: Outcome) -> None:
+        """Judge groups of trajectories and add what comes of it. What a record repeats of a former one is counted and told once."""
+        for group in groups:
+            if group.kept is None:
+                self._items(group.items, outcome)
+                continue
+            own = Outcome(given=outcome.given)
+            self._items(group.items, own)
+            kept, former = group.kept, group.former
+            kept.total, kept.told = own.tally, frozenset(map(_identity, own.findings)) if own.findings else _NOTHING
+            outcome.tally.add(own.tally)
+            if former is not None and former.total is not None:
+                outcome.tally.add(former.total, -1)
+                new = [entry for entry in own.findings if _identity(entry) not in former.told]
+                own.orphans = [entry for entry in own.orphans if any(entry is one for one in new)]
+                own.findings = new
+            outcome.findings += own.findings
+            outcome.orphans += own.orphans
+            outcome.calls += own.calls
+
+    def _items(self, items: Iterable[Stored | Healthy], outcome: Outcome) -> None:
         for item in items:
             if isinstance(item, Healthy):
-                self._pass(item, reading.given)
+                _pass(item, outcome)
             else:
-                self.judge(item, reading.given)
-        if reading.unreadable:
-            self._soften(start, reading.salvaged)
-            self.report.findings[start:] = in_order(self.report.findings[start:])
-        self._count_findings(start)
-        self._count(reading.given)
+                self.judge(item, outcome)
 
-    def _soften(self, start: int, salvaged: set[str]) -> None:
-        """Take the certainty out of the findings of a source, all from `start` on, beside records that could not be read."""
-        from toolaudit.entries import uncertain
-
-        kept, taken_back = uncertain(self.report.findings[start:], salvaged)
-        self.report.findings[start:] = kept
-        summary = self.report.summary
-        for entry in taken_back:
-            if entry.rule in ("missing-result", "open-call"):
-                state = "missing" if entry.rule == "missing-result" else "open"
-                setattr(summary, state, getattr(summary, state) - 1)
-                summary.unjudged += 1
-
-    def _count_findings(self, start: int) -> None:
-        summary = self.report.summary
-        for entry in self.report.findings[start:]:
+    def merge(self, outcome: Outcome) -> None:
+        """Enter the outcome of a source into the report."""
+        given, tally, summary = outcome.given, outcome.tally, self.report.summary
+        given.trajectories, given.calls, given.results = tally.trajectories, tally.calls, tally.results
+        for name in Tally.__struct_fields__:
+            setattr(summary, name, getattr(summary, name) + getattr(tally, name))
+        for entry in outcome.findings:
             summary.errors += entry.severity == Severity.ERROR
             summary.warnings += entry.severity == Severity.WARNING
             summary.notes += entry.severity == Severity.NOTE
+        self.report.findings += outcome.findings
+        for keys, place in outcome.calls:
+            self.memory.enter(keys, given.path, place)
+        self.memory.orphans += outcome.orphans
+        self._count(given)
 
     def _count(self, given: Input) -> None:
         if given.status == "skipped" and given.named:
@@ -192,20 +222,17 @@ class Audit:
 
     # --------------------------------------------------------------------------------------------------------- judging
 
-    def judge(self, stored: Stored, given: Input) -> None:
+    def judge(self, stored: Stored, outcome: Outcome) -> None:
         """Pair one trajectory, run the rules its ledger calls for, and enter what they find."""
         trajectory = stored.trajectory
         trajectory.sent = trajectory.sent or self.options.sent
         ledger = pair(trajectory, self._law(trajectory.format))
-        found = [
-            finding
-            for finding in self.findings(ledger, stored.messages() if self.raw else ())
-            if finding.turn is None or finding.turn > trajectory.told
-        ]
+        messages = stored.messages() if self.raw else ()
+        found = [finding for finding in self.findings(ledger, messages) if finding.turn not in trajectory.told]
         if trajectory.format:
-            self._tally(ledger, given)
+            tally(ledger, outcome)
         if found:
-            self._enter(ledger, found, given, stored)
+            self._enter(ledger, found, outcome, stored)
 
     def _law(self, form: str) -> targets.Law:
         """The law to judge by; what belongs to no format is judged by none in particular."""
@@ -219,41 +246,11 @@ class Audit:
             if name in self.chosen and (not header.needs or not signs.isdisjoint(header.needs)):
                 yield from rules.check(name)(ledger, context)
 
-    def _tally(self, ledger: Ledger, given: Input) -> None:
-        summary, told = self.report.summary, ledger.trajectory.told
-        pairs = [p for p in ledger.pairs if p.turn.number > told]
-        results = sum(answer.turn.number > told for answer in ledger.answers)
-        self._add(given, ledger.trajectory.format, len(ledger.trajectory.turns) - told, len(pairs), results)
-        given.target = given.target or ledger.law.name
-        for p in pairs:
-            setattr(summary, p.state, getattr(summary, p.state) + 1)
-            if p.call.id is not None:
-                self.memory.enter((p.call.id,), given.path, p.call.place)
-
-    def _pass(self, healthy: Healthy, given: Input) -> None:
-        """Count a record that needs no judging."""
-        count = len(healthy.calls)
-        self._add(given, healthy.format, healthy.turns, count, count)
-        given.target = given.target or formats.format(healthy.format).TARGET
-        self.report.summary.paired += count
-        self.memory.enter(healthy.calls, given.path, Place(healthy.number))
-
-    def _add(self, given: Input, form: str, turns: int, calls: int, results: int) -> None:
-        summary = self.report.summary
-        given.format = given.format or form
-        given.trajectories += 1
-        given.calls += calls
-        given.results += results
-        summary.trajectories += 1
-        summary.turns += turns
-        summary.calls += calls
-        summary.results += results
-
-    def _enter(self, ledger: Ledger, found: list[Finding], given: Input, stored: Stored) -> None:
+    def _enter(self, ledger: Ledger, found: list[Finding], outcome: Outcome, stored: Stored) -> None:
         from toolaudit.entries import Whereabouts, entries, judged  # a healthy run needs none of it
 
         where = Whereabouts(
-            path=given.path,
+            path=outcome.given.path,
             document=stored.document,
             first_line=stored.first_line,
             scenes=self.options.scenes,
@@ -261,13 +258,60 @@ class Audit:
         )
         own = {p.call.id for p in ledger.pairs}
         for entry in entries(ledger, list(judged(ledger, found, named=self.named_law is not None)), where):
-            self.report.findings.append(entry)
+            outcome.findings.append(entry)
             if (
                 entry.rule in ("orphan-result", "dropped-assistant-turn")
                 and entry.call_id not in own
                 and not recurring(entry.call_id or "")
             ):
-                self.memory.orphans.append(entry)
+                outcome.orphans.append(entry)
+
+
+def tally(ledger: Ledger, outcome: Outcome) -> None:
+    """Count what a ledger holds; of an excerpt, what is not there for context."""
+    trajectory, own, given = ledger.trajectory, Tally(), outcome.given
+    for p in ledger.pairs:
+        if p.turn.number in trajectory.told:
+            continue
+        own.calls += 1
+        setattr(own, p.state, getattr(own, p.state) + 1)
+        if p.call.id is not None:
+            outcome.calls.append(((p.call.id,), p.call.place))
+    own.trajectories = int(trajectory.counted)
+    own.turns = len(trajectory.turns) - len(trajectory.told)
+    own.results = sum(answer.turn.number not in trajectory.told for answer in ledger.answers)
+    outcome.tally.add(own)
+    given.format, given.target = given.format or trajectory.format, given.target or ledger.law.name
+
+
+def _pass(healthy: Healthy, outcome: Outcome) -> None:
+    """Count what needs no judging."""
+    count, given = len(healthy.calls), outcome.given
+    outcome.tally.add(Tally(1, healthy.turns, count, count, count))
+    given.format, given.target = given.format or healthy.format, given.target or formats.format(healthy.format).TARGET
+    outcome.calls.append((healthy.calls, Place(healthy.number)))
+
+
+def settle(outcome: Outcome, reading: Reading) -> None:
+    """Take the certainty out of findings beside records that could not be read, and put them in order."""
+    if reading.unreadable:
+        from toolaudit.entries import uncertain
+
+        outcome.findings, taken_back = uncertain(outcome.findings, reading.salvaged)
+        for entry in taken_back:
+            if entry.rule in ("missing-result", "open-call"):
+                state = "missing" if entry.rule == "missing-result" else "open"
+                setattr(outcome.tally, state, getattr(outcome.tally, state) - 1)
+                outcome.tally.unjudged += 1
+    outcome.findings = in_order(outcome.findings)
+
+
+_NOTHING: frozenset[tuple[object, ...]] = frozenset()
+
+
+def _identity(entry: Entry) -> tuple[object, ...]:
+    """What tells a finding from every other of its conversation."""
+    return entry.rule, entry.turn, entry.call_id, entry.pointer, entry.inner, entry.message
 
 
 def in_order(found: list[Entry]) -> list[Entry]:

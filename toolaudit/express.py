@@ -1,18 +1,22 @@
-"""The proof of health: most records hold nothing to report, and it can be shown without building a model of them.
+"""The proof of health: most of what is stored holds nothing to report, and that can be shown without building a model of it.
 
-`prove` decodes only the fields that a rule could object to and walks the conversation once. It knows the ordinary shapes of three
-formats and nothing else: whatever is missing, unusual, broken or merely unknown makes it answer None, and the record goes the long
-way, where the rules decide. So it can be wrong in one direction only, and a test holds the two ways against each other: what is proved
-here has no finding there, and the same counts.
+Only the fields that a rule could object to are decoded, and a conversation is walked once. The walk knows the ordinary shapes of three
+formats and nothing else: whatever is missing, unusual, broken or merely unknown is in doubt and goes the long way, where the rules
+decide. So it can be wrong in one direction only, and a test holds the two ways against each other: what is proved here has no finding
+there, and the same counts.
 
 Order of a turn is what makes the proof short: the set of ids asked for must be the set of ids answered before anything else is said.
+From one such exchange to the next nothing is open. So doubt about one does not spread to the others: of a long conversation an
+excerpt is judged, with the exchanges that could matter to those in doubt (`Walk.excerpt`).
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 import orjson
@@ -20,7 +24,6 @@ from msgspec import Raw, Struct
 
 from toolaudit.formats._json import SENTINELS, mapping
 from toolaudit.hints import SENTENCE, WINDOW, is_plain, may_hold_call, may_hold_result, may_report_failure
-from toolaudit.reading import Healthy
 from toolaudit.rules._again import must_not_be_done_twice, nature
 from toolaudit.rules._declared import is_valid
 
@@ -28,6 +31,7 @@ _NOTHING = Raw(b"")
 _ENDS = frozenset({"stop", "length", "content_filter", "end_turn", "max_tokens", "stop_sequence", "refusal", "completed"})
 _ITEMS = {"function_call": "fc", "function_call_output": "fc", "message": "msg", "reasoning": "rs"}
 _ASKS = frozenset({"tool_calls", "tool_use"})
+_OF_MODEL = frozenset({"function_call", "reasoning", "assistant"})
 
 
 class _Part(Struct, gc=False):
@@ -57,7 +61,7 @@ class _ToolCall(Struct, gc=False):
     tool_call_id: Any = None
 
 
-class _Message(Struct, gc=False):
+class Message(Struct, gc=False):
     """A message of either Messages or Chat, or an item of Responses."""
 
     role: str | None = None
@@ -85,9 +89,13 @@ class _Message(Struct, gc=False):
     reasoning_details: Any = None
 
 
+Never: TypeAlias = Literal["\0"] | None
+"""The type of a key with which a record may be something else than it seems: only null is let through."""
+
+
 class _Body(Struct, gc=False):
-    messages: list[_Message] | None = None
-    input: list[_Message] | None = None
+    messages: list[Message] | None = None
+    input: list[Message] | None = None
     tools: Raw = _NOTHING
     functions: Any = None
     object: Any = None
@@ -112,32 +120,44 @@ class _Body(Struct, gc=False):
 
 _BESIDE = tuple(name for name in _Body.__struct_fields__ if name not in ("messages", "input", "tools"))
 _decode = msgspec.json.Decoder(_Body).decode
+LONG = 200
+"""From so many messages on, doubt about some of them does not put the rest of a conversation in doubt."""
 
 
-def prove(data: bytes) -> Healthy | None:
-    """That the record holds one ordinary conversation in which everything is in order; None when that is not certain."""
+def prove(data: bytes) -> Walk | None:
+    """A walk through the one ordinary conversation that the record holds; None when it is none, or short and not in order throughout."""
+    try:
+        tools, messages, items = conversation(data)
+        walk = Walk(tools, items=items)
+        walk.all(messages, in_part=len(messages) >= LONG)
+    except NotProved:
+        return None
+    return walk if messages and finish(walk) else None
+
+
+def finish(walk: Walk) -> bool:
+    """Whether a walk that has come to its end proves anything; of a short conversation all, or nothing."""
+    return walk.end() and (not walk.doubts or walk.index >= LONG)
+
+
+def conversation(data: bytes) -> tuple[bytes, list[Message], bool]:
+    """Declared tools and messages of a record with one conversation, and whether those are items of Responses.
+
+    Raises NotProved where the record holds something else, or something beside.
+    """
     if b'"messages"' not in data and b'"input"' not in data:
-        return None  # a message of a log, most likely
+        raise NotProved  # a message of a log, most likely
     try:
         body = _decode(data)
         if not data.isascii():
             data.decode()
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
+        raise NotProved from None
     if body.messages is None and body.input is None:
         return _wrapped(data)
-    for name in _BESIDE:
-        if getattr(body, name) is not None:
-            return None
-    try:
-        walk = _Walk(body.tools)
-        if body.messages and body.input is None:
-            return walk.messages(body.messages)
-        if body.input and body.messages is None:
-            return walk.items(body.input)
-    except (_NotProved, msgspec.MsgspecError):
-        pass
-    return None
+    if (body.messages is None) == (body.input is None) or any(getattr(body, name) is not None for name in _BESIDE):
+        raise NotProved
+    return bytes(body.tools), body.messages if body.messages is not None else body.input or [], body.messages is None
 
 
 _raws = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -163,27 +183,34 @@ _SAYS_WHAT_IT_IS = frozenset(
 _TRAFFIC = (b'"messages"', b'"input"', b'"role"', b'"content"', b'"choices"', b'"output"', b'"parts"', b'"tool_calls"', b'\\"')
 
 
-def _wrapped(data: bytes) -> Healthy | None:
+def _wrapped(data: bytes) -> tuple[bytes, list[Message], bool]:
     """The same of a record that wraps one conversation, with nothing beside it that could belong to one."""
     try:
         children = _raws(data)
     except (msgspec.MsgspecError, RecursionError):
-        return None
+        raise NotProved from None
     if not _SAYS_WHAT_IT_IS.isdisjoint(children):
-        return None
-    found: Healthy | None = None
+        raise NotProved
+    found: tuple[bytes, list[Message], bool] | None = None
     for raw in children.values():
         child = bytes(raw)
         if child[:1] == b"{" and (b'"messages"' in child or b'"input"' in child):
-            if found is not None or (found := prove(child)) is None:
-                return None
+            if found is not None:
+                raise NotProved
+            found = conversation(child)
         elif child[:1] in (b"{", b"[", b'"') and any(key in child for key in _TRAFFIC):
-            return None
+            raise NotProved
+    if found is None:
+        raise NotProved
     return found
 
 
-class _NotProved(Exception):
+class NotProved(Exception):
     """Something is not of the ordinary kind."""
+
+
+class _Everything(Exception):
+    """Something that may change how all of the conversation is read."""
 
 
 Check: TypeAlias = Callable[[Any], bool]
@@ -193,146 +220,316 @@ Check: TypeAlias = Callable[[Any], bool]
 def _declared(tools: bytes) -> dict[str, Check] | None:
     """A check of arguments for each declared tool, by its name; None when nothing is declared.
 
-    Raises _NotProved for declarations that are not the ordinary ones.
+    Raises NotProved for declarations that are not the ordinary ones.
     """
     if not tools or tools == b"null":
         return None
     try:
         return dict(_check(tool) for tool in orjson.loads(tools))
     except (TypeError, ValueError, RecursionError):  # no list, no JSON for this decoder, deeper than a validator goes
-        raise _NotProved from None
+        raise NotProved from None
 
 
 def _check(tool: Any) -> tuple[str, Check]:
     inner = mapping(mapping(tool).get("function")) or mapping(tool)
     name, schema = inner.get("name"), inner.get("input_schema", inner.get("parameters"))
     if not isinstance(name, str) or not isinstance(schema, dict) or inner.get("output_schema") is not None:
-        raise _NotProved
+        raise NotProved
     return name, is_valid(schema)
 
 
-class _Walk:
-    """One conversation being proved."""
+_LOCAL = frozenset({"text", "tool_use", "tool_result", "thinking", "redacted_thinking", "image", "image_url", "document", "refusal"})
+_LOCAL |= {"input_text", "output_text", "input_image", "input_file", "reasoning", "function_call", "function_call_output", "message"}
+"""Types of parts and items that mean nothing for what is far from them. (A compaction, say, hides all that came before.)"""
+_OF_MESSAGES = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
+NEAR = 2
+"""So many exchanges before and after one in doubt are judged with it."""
 
-    __slots__ = ("asked", "bodies", "called", "changed", "checks", "names", "open")
 
-    def __init__(self, tools: Raw) -> None:
-        self.checks = _declared(bytes(tools))
+class Walk:
+    """One conversation, being proved message by message.
+
+    `feed` takes the messages in order; `end` says whether anything was proved. What is in doubt then stands in `doubts`.
+    """
+
+    __slots__ = (
+        "begun", "bodies", "called", "changed", "checks", "doubting", "doubts", "everything", "form", "identified", "index",
+        "items", "open", "plain", "previous", "seen", "settled", "since", "spans", "spoken", "told", "tools",
+    )  # fmt: skip
+
+    def __init__(self, tools: bytes = b"", *, items: bool | None = False) -> None:
+        self.tools = tools
+        self.checks = _declared(tools)
+        self.items = items
+        """Items of Responses, as against messages; None as long as it may be either."""
+        self.form: str | None = None
+        """The name of the format, from the first tool traffic on."""
+        self.index = 0  # of the message that comes next
+        self.since = 0  # index of the first message of the current exchange
+        self.begun = array("I")  # the indexes of the first messages of all exchanges
         self.open: dict[str, str] = {}  # id -> tool, of the calls that wait for their results
-        self.names: dict[str, str] = {}
-        self.called: list[str] = []
-        self.bodies: list[str] = []
-        self.changed: set[tuple[str, bytes]] = set()
-        self.asked: set[str] = set()
+        self.seen: dict[str, int] = {}  # id of a call -> index of the first message of its exchange
+        self.called: list[str] = []  # the ids of the calls of what is proved
+        self.settled = 0  # how many of `called` belong to former exchanges
+        self.bodies: list[str] = []  # of the results of this batch
+        self.changed: dict[tuple[str, bytes], int] = {}  # calls that must not be made twice
+        self.identified: set[str] = set()  # the ids of items
+        self.spoken = False  # the user, once
+        self.told = -1  # index of the last message in which the user spoke
+        self.previous = ""
+        self.plain = True  # nothing but texts so far
+        self.doubting = False
+        self.doubts: list[list[int]] = []
+        """Ranges of indexes of messages that are in doubt, `[from, to]`."""
+        self.spans: list[tuple[int, int]] = []  # what has to be judged together, for a call was perhaps made twice
+        self.everything = False
+        """Doubt about some of the conversation is doubt about all of it."""
+
+    def all(self, messages: Iterable[Message], *, in_part: bool) -> None:
+        """Feed messages. Raises NotProved at the first doubt, unless the conversation may be judged `in_part`."""
+        step = self._item if self.items else self._message
+        for message in messages:
+            try:
+                step(message)
+            except NotProved:
+                if not in_part:
+                    raise
+                self._doubt(message)
+            self.index += 1
+            if self.doubting:
+                break
+        else:
+            return
+        for message in messages[self.index :] if isinstance(messages, list) else messages:
+            self.feed(message)
+
+    def feed(self, message: Message) -> None:
+        """Take the next message."""
+        if self.doubting:
+            if not self._begins(message):
+                self._doubt(message)
+                self.index += 1
+                return
+            self.doubting = False
+        try:
+            if self.items:
+                self._item(message)
+            else:
+                self._message(message)
+        except NotProved:
+            self._doubt(message)
+        self.index += 1
+
+    def end(self, *, log: bool = False) -> bool:
+        """Take no more messages. Whether anything was proved: what stands in `doubts` is to be judged, the rest is in order."""
+        if self.everything:
+            return False
+        if self.form is None and log and self.plain and not self.doubts and not self.items:
+            self.form = "openai-chat"  # plain messages are the same in every format
+        if (self.open or self.previous == "reasoning") and not self.doubting:
+            self._extend(self.index)
+        return self.form is not None and (bool(self.called) or not self.items)
+
+    @property
+    def turns(self) -> int:
+        """How many messages are proved."""
+        return self.index - sum(end - start for start, end in self.doubts)
+
+    # ------------------------------------------------------------------------------------------------------------- doubt
+
+    def _begin(self) -> None:
+        """Nothing is open: what follows does not depend on what was."""
+        self.since = self.index
+        self.settled = len(self.called)
+        self.begun.append(self.index)
+
+    def _doubt(self, message: Message) -> None:
+        self._extend(self.index + 1)
+        self.doubting = True
+        try:
+            self._enter(message)
+        except _Everything:
+            self.everything = True
+
+    def _extend(self, end: int) -> None:
+        """Put the current exchange in doubt, up to an index."""
+        if self.doubts and self.doubts[-1][1] >= self.since:
+            self.doubts[-1][1] = end
+        else:
+            self.doubts.append([self.since, end])
+            if self.told >= 0:
+                self.spans.append((self.told, self.told + 1))
+        del self.called[self.settled :]
+        self.open.clear()
+        self.bodies = []
+        self.previous = ""
+
+    def _begins(self, message: Message) -> bool:
+        """Whether a message behind one in doubt begins an exchange, whatever came before."""
+        if self.items:
+            return message.role == "user" and message.type in ("message", None)
+        if message.role == "user":
+            content = message.content
+            return message.tool_call_id is None and (not isinstance(content, list) or all(part.type == "text" for part in content))
+        return message.role == "assistant"
+
+    def _enter(self, message: Message) -> None:
+        """Remember the calls of a message in doubt: what else bears their ids, or repeats them, is in doubt too."""
+        if (message.type or "message") not in _LOCAL or message.parts is not None:
+            raise _Everything
+        for part in message.content if isinstance(message.content, list) else ():
+            if part.type not in _LOCAL or (message.type is not None and part.type in _OF_MESSAGES):
+                raise _Everything
+            if part.type == "tool_use":
+                self._remember(part.id, part.name, part.input)
+        for call in message.tool_calls or ():
+            function = call.function or _Function()
+            self._remember(call.id, function.name, function.arguments)
+        if message.type == "function_call":
+            self._remember(message.call_id, message.name, message.arguments)
+
+    def _remember(self, key: str | None, name: str | None, args: dict[str, Any] | str | None) -> None:
+        if key is not None:
+            self.seen.setdefault(key, self.since)
+        if name is None or nature(name) == "reads":
+            return
+        try:
+            value = orjson.loads(args) if isinstance(args, str) else args
+            same = (name, orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+        except (orjson.JSONDecodeError, TypeError):
+            raise _Everything from None  # equal to what, cannot be told
+        if same in self.changed:
+            self.spans.append((self.changed[same], self.index + 1))
+        self.changed[same] = self.since
+
+    def excerpt(self, ids: Iterable[str] = ()) -> list[int]:
+        """The indexes of the messages to be judged: those in doubt, what stands near them, both ends of the conversation, and the
+        exchanges whose calls bear one of `ids`."""
+        near = [(self._start(start, NEAR), self._stop(end, NEAR)) for start, end in self.doubts]
+        near += [(self._start(start), self._stop(end)) for start, end in self.spans]
+        near += [(self._start(at), self._stop(at + 1)) for key in ids if (at := self.seen.get(key)) is not None]
+        near += [(0, self._stop(0, NEAR)), (self._start(self.index, NEAR), self.index)]
+        return sorted({index for start, stop in near for index in range(start, stop)})
+
+    def _start(self, index: int, before: int = 0) -> int:
+        """Where the exchange of a message begins, or one of those before it."""
+        at = bisect_right(self.begun, index) - 1 - before
+        return self.begun[at] if at >= 0 else 0
+
+    def _stop(self, index: int, after: int = 0) -> int:
+        """Where the exchange that goes on up to an index ends, or one of those after it."""
+        at = bisect_right(self.begun, max(index - 1, 0)) + after
+        return self.begun[at] if at < len(self.begun) else self.index
 
     # ------------------------------------------------------------------------------------------------ Messages and Chat
 
-    def messages(self, messages: list[_Message]) -> Healthy:
-        """Messages of either format; which one, the first tool traffic says."""
-        form = None
-        spoken = False
-        for message in messages:
-            role = message.role
-            if message.parts is not None or message.function_call is not None or message.usage is not None:
-                raise _NotProved
-            if role == "assistant":
-                if not spoken:
-                    raise _NotProved
-                form = self._assistant(message, form)
-            elif role == "user":
-                spoken = True
-                form = self._user(message, form)
-            elif role == "tool":
-                form = self._tool(message, form)
-            elif role == "system" or (role == "developer" and form != "anthropic-messages"):
-                self._system(message)
-            else:
-                raise _NotProved
-        if self.open or form is None:
-            raise _NotProved
-        return Healthy(form, len(messages), self.called)
+    def _message(self, message: Message) -> None:
+        """A message of either format; which one, the first tool traffic says."""
+        role = message.role
+        if message.parts is not None or message.function_call is not None or message.usage is not None:
+            raise NotProved
+        if role == "assistant":
+            if self.open:
+                raise NotProved
+            self._begin()
+            self._assistant(message)
+        elif role == "tool":
+            self._tool(message)
+        elif role == "user":
+            self._user(message)
+        elif role == "system" or (role == "developer" and self.form != "anthropic-messages"):
+            self._system(message)
+        else:
+            raise NotProved
 
-    def _assistant(self, message: _Message, form: str | None) -> str | None:
-        if self.open:
-            raise _NotProved
+    def _assistant(self, message: Message) -> None:
+        if not self.spoken:
+            raise NotProved
         self.bodies = []
         content, before = message.content, len(self.called)
         if isinstance(content, str):
             self._said(content)
         elif content is not None:
-            form = self._blocks(content, form)
+            self._blocks(content)
         if message.tool_calls is not None:
-            if form == "anthropic-messages" or not message.tool_calls:
-                raise _NotProved
-            form = "openai-chat"
+            if self.form == "anthropic-messages" or not message.tool_calls:
+                raise NotProved
+            self.form = "openai-chat"
             for call in message.tool_calls:
                 self._chat_call(call)
         stop = message.finish_reason or message.stop_reason
         if stop is not None and stop not in (_ASKS if len(self.called) > before else _ENDS):
-            raise _NotProved
-        return form
+            raise NotProved
 
-    def _blocks(self, content: list[_Part], form: str | None) -> str | None:
+    def _blocks(self, content: list[_Part]) -> None:
         asked = False
         for part in content:
             if part.type == "text":
                 if asked:
-                    raise _NotProved  # text after a call may imitate its result
+                    raise NotProved  # text after a call may imitate its result
                 self._said(part.text)
             elif part.type == "tool_use":
-                if form == "openai-chat" or part.caller is not None or part.toolset_name is not None:
-                    raise _NotProved
-                asked, form = True, "anthropic-messages"
-                if part.input is None:
-                    raise _NotProved
+                if self.form == "openai-chat" or part.caller is not None or part.toolset_name is not None or part.input is None:
+                    raise NotProved
+                asked, self.form = True, "anthropic-messages"
                 self._call(part.id, part.name, part.input)
             elif part.type not in ("thinking", "redacted_thinking") or part is content[-1]:
-                raise _NotProved
-        return form
+                raise NotProved
+            else:
+                self.plain = False
 
     def _chat_call(self, call: _ToolCall) -> None:
         function = call.function
         if function is None or not function.arguments or call.type not in ("function", None):
-            raise _NotProved
+            raise NotProved
         if call.custom is not None or call.call_id is not None or call.tool_call_id is not None or len(call.id or "") > 40:
-            raise _NotProved
+            raise NotProved
         self._call(call.id, function.name, self._object(function.arguments))
 
-    def _user(self, message: _Message, form: str | None) -> str | None:
+    def _user(self, message: Message) -> None:
         content = message.content
         if message.tool_call_id is not None or content is None:
-            raise _NotProved
+            raise NotProved
         if isinstance(content, str):
-            if self.open:
-                raise _NotProved
-            self._said(content)
-            return form
-        done = False
+            self._speak(content)
+            return
+        done = not content or content[0].type != "tool_result"
+        if done:
+            self._speak("")
         for part in content:
             if part.type == "tool_result":
-                if done or form != "anthropic-messages" or part.toolset_name is not None:
-                    raise _NotProved
+                if done or self.form != "anthropic-messages" or part.toolset_name is not None:
+                    raise NotProved
                 self._answer(part.tool_use_id, part.content, None, marked=part.is_error is True)
             elif part.type == "text":
                 done = True
                 self._said(part.text)
             elif part.type in ("image", "image_url", "document"):
-                done = True
+                done, self.plain = True, False
             else:
-                raise _NotProved
+                raise NotProved
         if self.open:
-            raise _NotProved
-        return form
+            raise NotProved
+        if done:
+            self.spoken, self.told = True, self.index
 
-    def _tool(self, message: _Message, form: str | None) -> str:
-        if form != "openai-chat" or message.is_error is not None or message.tool_calls is not None:
-            raise _NotProved
+    def _speak(self, text: str) -> None:
+        """The user says something: a new exchange."""
+        if self.open:
+            raise NotProved
+        self._begin()
+        self.spoken, self.told = True, self.index
+        self._said(text)
+
+    def _tool(self, message: Message) -> None:
+        if self.form != "openai-chat" or message.is_error is not None or message.tool_calls is not None:
+            raise NotProved
         self._answer(message.tool_call_id, message.content, message.name)
-        return form
 
-    def _system(self, message: _Message) -> None:
+    def _system(self, message: Message) -> None:
         if self.open or message.tool_call_id is not None or message.tool_calls is not None:
-            raise _NotProved
+            raise NotProved
+        self._begin()
         self._prose(message.content, ("text",))
 
     def _prose(self, content: str | list[_Part] | None, kinds: tuple[str, ...]) -> None:
@@ -342,64 +539,65 @@ class _Walk:
         elif content is not None:
             for part in content:
                 if part.type not in kinds:
-                    raise _NotProved
+                    raise NotProved
                 self._said(part.text)
 
     # -------------------------------------------------------------------------------------------------------- Responses
 
-    def items(self, items: list[_Message]) -> Healthy:
-        """Items of Responses: links by `call_id`, an output after its call, and all answered before the user speaks."""
-        previous = ""
-        for item in items:
-            kind = item.type
-            if item.caller is not None or item.async_ is not None or item.parts is not None:
-                raise _NotProved
-            if item.id is not None:
-                self._identify(item)
-            if kind == "function_call":
-                self._item_call(item, previous)
-            elif kind == "function_call_output":
-                self._item_output(item, previous)
-            elif kind == "reasoning":
-                if self.open:
-                    raise _NotProved
-            elif kind in ("message", None):
-                self._item_message(item, previous)
-            else:
-                raise _NotProved
-            previous = kind if kind in ("function_call", "function_call_output", "reasoning") else item.role or ""
-        if self.open or previous == "reasoning" or not self.called:
-            raise _NotProved
-        return Healthy("openai-responses", len(items), self.called)
+    def _item(self, item: Message) -> None:
+        """An item of Responses: links by `call_id`, an output after its call, and all answered before the user speaks."""
+        kind, previous = item.type, self.previous
+        if item.caller is not None or item.async_ is not None or item.parts is not None:
+            raise NotProved
+        of_model = kind in ("function_call", "reasoning") or item.role == "assistant"
+        if kind != "function_call_output" and not self.open and not (of_model and previous in _OF_MODEL):
+            self._begin()
+        if item.id is not None:
+            self._identify(item)
+        if kind == "function_call":
+            self._item_call(item, previous)
+        elif kind == "function_call_output":
+            self._item_output(item, previous)
+        elif kind == "reasoning":
+            if self.open:
+                raise NotProved
+        elif kind in ("message", None):
+            self._item_message(item, previous)
+        else:
+            raise NotProved
+        self.previous = kind if kind in ("function_call", "function_call_output", "reasoning") else item.role or ""
 
-    def _identify(self, item: _Message) -> None:
+    def _identify(self, item: Message) -> None:
         prefix = _ITEMS.get(item.type or "")
-        if prefix is None or item.id in self.asked or item.id == item.call_id or not (item.id or "").startswith(prefix):
-            raise _NotProved
-        self.asked.add(item.id or "")
+        if prefix is None or item.id in self.identified or item.id == item.call_id or not (item.id or "").startswith(prefix):
+            raise NotProved
+        self.identified.add(item.id or "")
 
-    def _item_call(self, item: _Message, previous: str) -> None:
+    def _item_call(self, item: Message, previous: str) -> None:
         if not item.arguments or item.status not in ("completed", None) or len(item.call_id or "") > 64 or not previous:
-            raise _NotProved
+            raise NotProved
         if previous != "function_call":
             if self.open:
-                raise _NotProved
+                raise NotProved
             self.bodies = []
+        self.form = "openai-responses"
         self._call(item.call_id, item.name, self._object(item.arguments))
 
-    def _item_output(self, item: _Message, previous: str) -> None:
+    def _item_output(self, item: Message, previous: str) -> None:
         if previous == "reasoning" or item.status not in ("completed", None):
-            raise _NotProved
+            raise NotProved
         self._answer(item.call_id, item.output, item.name)
 
-    def _item_message(self, item: _Message, previous: str) -> None:
+    def _item_message(self, item: Message, previous: str) -> None:
         if self.open or item.tool_calls is not None or item.tool_call_id is not None or item.function_call is not None:
-            raise _NotProved
+            raise NotProved
         if item.role == "assistant":
             if not previous:
-                raise _NotProved
+                raise NotProved
         elif item.role not in ("user", "system", "developer") or previous == "reasoning":
-            raise _NotProved
+            raise NotProved
+        else:
+            self.told = self.index
         self._prose(item.content, ("input_text", "output_text", "text", "input_image", "input_file"))
 
     # ----------------------------------------------------------------------------------------------------- what is common
@@ -408,44 +606,45 @@ class _Walk:
         try:
             value = orjson.loads(text)
         except orjson.JSONDecodeError:
-            raise _NotProved from None
+            raise NotProved from None
         if not isinstance(value, dict):
-            raise _NotProved
+            raise NotProved
         return value
 
     def _call(self, key: str | None, name: str | None, args: dict[str, Any]) -> None:
-        if key is None or name is None or key in self.names or key in SENTINELS or not _is_plain(key):
-            raise _NotProved
+        if key is None or name is None or key in self.seen or key in SENTINELS or not _is_plain(key):
+            raise NotProved
         if self.checks is not None:
             check = self.checks.get(name)
             if check is None or not check(args):
-                raise _NotProved
-        if must_not_be_done_twice(name):
+                raise NotProved
+        if nature(name) != "reads" and (self.doubts or must_not_be_done_twice(name)):
             same = (name, orjson.dumps(args, option=orjson.OPT_SORT_KEYS))
             if same in self.changed:
-                raise _NotProved
-            self.changed.add(same)
-        self.names[key] = self.open[key] = name
+                raise NotProved
+            self.changed[same] = self.since
+        self.seen[key] = self.since
+        self.open[key] = name
         self.called.append(key)
 
     def _answer(self, ref: str | None, body: str | list[_Part] | None, name: str | None, *, marked: bool | None = None) -> None:
         """A result; `marked` is whether an error flag is set, where the format has one."""
         tool = self.open.pop(ref or "", None)
         if tool is None or (name is not None and name != tool) or (body is None and marked is None):
-            raise _NotProved
+            raise NotProved
         if marked is None and isinstance(body, str) and not self.open and not self.bodies and nature(tool) == "reads":
             if not is_plain(body):  # the commonest case, on the shortest way
                 self._read(body, marked)
             return
         texts = (body,) if isinstance(body, str) else _texts(body)
         if marked and not any(texts):
-            raise _NotProved  # an error without content
+            raise NotProved  # an error without content
         # a failure matters where its flag is missing, or where the call may be made again
         failing = marked is not None or nature(tool) != "reads"
         for text in texts:
             if self.open or self.bodies:
                 if text in self.bodies and len(text) >= 16:
-                    raise _NotProved  # two calls of a batch with one payload
+                    raise NotProved  # two calls of a batch with one payload
                 self.bodies.append(text)
             if not is_plain(text) or (failing and may_report_failure(text[:SENTENCE].lower())):
                 self._read(text, marked)
@@ -455,14 +654,14 @@ class _Walk:
 
         for window in traces.windows(text):
             if traces.secret(window) is not None or traces.placeholder(window):
-                raise _NotProved
+                raise NotProved
         kind = traces.failure(text[:WINDOW])
         if kind is not None and (kind != "error" or marked is False):
-            raise _NotProved
+            raise NotProved
 
     def _said(self, text: str | None) -> None:
         if text and (may_hold_call(text) or may_hold_result(text)):
-            raise _NotProved
+            raise NotProved
 
 
 def _is_plain(key: str) -> bool:
@@ -474,7 +673,7 @@ def _texts(body: list[_Part] | None) -> Sequence[str]:
     texts = []
     for part in body or ():
         if part.type not in ("text", "input_text", "output_text", "image"):
-            raise _NotProved
+            raise NotProved
         if part.text is not None:
             texts.append(part.text)
     return texts

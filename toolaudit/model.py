@@ -8,7 +8,7 @@ representable here: ids may be absent, arguments may be of any type, a result ma
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -184,8 +184,10 @@ class Turn(Struct, kw_only=True, gc=False):
 
     place: Place
     number: int
-    """1-based number of the raw message in its trajectory."""
+    """1-based number of the raw message in its conversation; where a trajectory is an excerpt of one, numbers are left out."""
     role: Role
+    index: int = 0
+    """0-based index in the turns of its trajectory."""
     parts: list[Part] = field(default_factory=list)
     raw_role: str = ""
     key: str | None = None
@@ -265,8 +267,10 @@ class Trajectory(Struct, kw_only=True, gc=False):
     """Known to have been sent to a provider as it stands."""
     sent_turns: int = 0
     """How many leading turns were the request when a response follows in `turns`; 0 when there is no such seam."""
-    told: int = 0
-    """How many leading turns another trajectory of the same record has as well: they are judged again, but counted and told once."""
+    told: Collection[int] = ()
+    """Numbers of the turns that are here for context: counted and told elsewhere."""
+    counted: bool = True
+    """Counts as a trajectory; not so an excerpt of a conversation that is counted as a whole."""
     hidden: str | None = None
     """Why earlier turns may exist that are not here (`previous_response_id`, …); None when the list is whole."""
     fragment: bool = False

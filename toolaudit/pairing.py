@@ -198,7 +198,7 @@ class _Pairing:
 
     def _snapshot(self, turn: Turn, calls: list[Call]) -> dict[str, Pair]:
         """The pairs of the turn right before, when this one holds all its calls and more: a stream stored as it grew."""
-        before = self.trajectory.turns[turn.number - 2] if turn.number > 1 else None
+        before = self.trajectory.turns[turn.index - 1] if turn.index else None
         if before is None or self.trajectory.unit == "item" or not 0 < len(before.calls) < len(calls):
             return {}
         by_id = {call.id: call for call in calls}
@@ -213,7 +213,7 @@ class _Pairing:
     def _only_results_between(self, first: Turn, second: Turn) -> bool:
         """Nothing but results, or turns that repeat `first`, stands between the two."""
         ids = {call.id for call in first.calls}
-        for turn in self.trajectory.turns[first.number : second.number - 1]:
+        for turn in self.trajectory.turns[first.index + 1 : second.index]:
             if turn.calls and ({call.id for call in turn.calls} <= ids or self.trajectory.unit == "item"):
                 continue
             if set(turn.order) - {"r", "h"} or (not turn.parts and turn.role != "assistant"):

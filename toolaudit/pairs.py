@@ -11,11 +11,10 @@ from typing import Any, BinaryIO
 import msgspec
 
 from toolaudit import places
-from toolaudit.engine import Audit, Options
+from toolaudit.engine import Audit, Options, Outcome, tally
 from toolaudit.model import JSON, Answer, Call, Ledger, Pair, Place, Trajectory
 from toolaudit.pairing import pair as paired
 from toolaudit.reading import Stored
-from toolaudit.report import Input
 from toolaudit.sources import Identity, Source, Unusable, identity_of
 from toolaudit.text import identifier
 
@@ -32,16 +31,17 @@ class Pairs(Audit):
         super().__init__(options)
         self.written = written
         self.chosen = frozenset()
+        self.quick = False  # the healthy records have lines too
         self.write = write
 
-    def judge(self, stored: Stored, given: Input) -> None:
+    def judge(self, stored: Stored, outcome: Outcome) -> None:
         """Pair one trajectory and write its lines."""
         trajectory = stored.trajectory
         trajectory.sent = trajectory.sent or self.options.sent
         ledger = paired(trajectory, self._law(trajectory.format))
         if trajectory.format:
-            self._tally(ledger, given)
-        for line in lines(ledger, given.path, stored.document, stored.first_line):
+            tally(ledger, outcome)
+        for line in lines(ledger, outcome.given.path, stored.document, stored.first_line):
             self.write(line)
 
     def _source(self, source: Source, stdin: BinaryIO | None) -> None:
@@ -49,9 +49,6 @@ class Pairs(Audit):
             super()._source(source, stdin)
         elif source.named:
             self._unusable(Unusable(source.path, "it is the file that the lines are written to", True))
-
-    def _prove(self) -> None:
-        """Every record is read in full: the healthy ones have lines too."""
 
 
 def lines(ledger: Ledger, path: str, document: bytes = b"", first_line: int = 1) -> Iterator[Line]:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -17,7 +17,12 @@ from toolaudit.formats import BARE, Format, Message
 from toolaudit.formats._look import Found, Loose, Other, Search, Seen, Tie, is_response
 from toolaudit.model import JSON, Key, Place, Trajectory, Unknown
 from toolaudit.report import Input
-from toolaudit.sources.records import NotJSON, NotText, Record, Unreadable, decode, reread, salvage, unreadable
+from toolaudit.sources.records import Again, NotJSON, NotText, Record, Unreadable, decode, reread, salvage, unreadable
+
+if TYPE_CHECKING:
+    from toolaudit.express import Walk
+    from toolaudit.snapshots import Kept, Snapshots
+    from toolaudit.threads import Thread, Threads
 
 HELD = 64
 """Responses stored a record each are held back until this many, in case messages beside them show that they are one conversation."""
@@ -36,83 +41,203 @@ class Stored(Struct):
 
 
 class Healthy(Struct, gc=False):
-    """A record of which it was proved, without building anything, that it holds nothing to report."""
+    """A conversation, or what an excerpt leaves of it, that was proved, without building anything, to hold nothing to report."""
 
     format: str
     turns: int
-    calls: list[str]
+    calls: Sequence[str]
     """The ids of its calls; each has its one result."""
     number: int = 0
 
 
-Prove = Callable[[bytes], Healthy | None]
+class Group(Struct, gc=False):
+    """What one record holds, or what the end of the source completes."""
+
+    items: Iterable[Stored | Healthy]
+    kept: Kept | None = None
+    """What is remembered of the record, for others that repeat it."""
+    former: Kept | None = None
+    """The record that this one repeats."""
+
+
+class Spool:
+    """Records of a stream that cannot be read twice, in a file without a name: none but this process can read it."""
+
+    def __init__(self) -> None:
+        from tempfile import SpooledTemporaryFile
+
+        self._file = SpooledTemporaryFile(max_size=1 << 22)  # noqa: SIM115 (it lives as long as the source is read)
+        self._end = 0
+
+    def keep(self, data: bytes) -> int:
+        """Where the data stands from now on."""
+        start = self._end
+        self._file.seek(start)
+        self._file.write(data)
+        self._end += len(data)
+        return start
+
+    def again(self, offset: int, length: int) -> bytes:
+        """Bytes that were kept."""
+        self._file.seek(offset)
+        return self._file.read(length)
 
 
 class Reading:
-    """One source being read. `read` yields what is to be judged; afterwards `given` says what became of the source."""
+    """One source being read. `read` yields what is to be judged; afterwards `given` says what became of the source.
 
-    def __init__(self, given: Input, *, only: Format | None = None, at: tuple[str, ...] = (), prove: Prove | None = None) -> None:
+    `quick` allows the short way: what can be proved to be in order is not judged.
+    """
+
+    def __init__(self, given: Input, *, only: Format | None = None, at: tuple[str, ...] = (), quick: bool = False) -> None:
         self.given = given
         self._only = only
         self.at = at
-        self.prove = prove
+        self.quick = quick
         self.records = self.understood = self.trajectories = 0
-        self.loose: dict[str | None, list[Loose]] = {}
         self.held: list[tuple[Found, Record | None]] = []
         self.bad: list[Unknown] = []
         self.salvaged: set[str] = set()
         self.elsewhere: str | None = None
+        self.values: dict[str | None, list[Loose]] = {}
+        """Messages of values that were never bytes."""
+        self._again: Again = lambda _, __: b""
+        self._spool: Spool | None = None
 
     @functools.cached_property
     def search(self) -> Search:
         """Made when the first record has to be looked into."""
         return Search(self._only)
 
+    @functools.cached_property
+    def snapshots(self) -> Snapshots:
+        """The latest records, for those that repeat them."""
+        from toolaudit.snapshots import Snapshots
+
+        return Snapshots()
+
+    @functools.cached_property
+    def threads(self) -> Threads:
+        """The conversations that are stored a message a record."""
+        from toolaudit.threads import Threads
+
+        return Threads()
+
     @property
     def unreadable(self) -> bool:
         """Some record of the source could not be read."""
         return any(unknown.of == "record" for unknown in self.bad)
 
-    def read(self, items: Iterable[Record | Unreadable | NotText]) -> Iterator[Stored | Healthy]:
-        """The trajectories of the records, then those that only the end of the source completes."""
-        for item, last in _marking_last(items):
-            if isinstance(item, NotText):
-                self.given.status, self.given.reason = "skipped", item.reason
-                return
-            yield from self._item(item, last)
-        yield from self.end()
+    def read(self, items: Iterable[Record | Unreadable | NotText]) -> Iterator[Group]:
+        """What the records hold, then what only the end of the source completes."""
+        yield from self.part(items)
+        if self.given.status == "read":
+            yield from self.end()
 
-    def value(self, value: JSON) -> Iterator[Stored | Healthy]:
+    def part(self, items: Iterable[Record | Unreadable | NotText], *, last: bool = True) -> Iterator[Group]:
+        """What the records of a source hold, or of a part of it; `last`: nothing follows."""
+        waiting: Callable[[bool], Iterator[Group]] | None = None  # a broken record: how to tell depends on whether it is the last
+        logged = False
+        for item in items:
+            if waiting is not None:
+                yield from waiting(False)
+                waiting = None
+            if not isinstance(item, Record):
+                if isinstance(item, NotText):
+                    self.given.status, self.given.reason = "skipped", item.reason
+                    return
+                self.records += 1
+                self._unreadable(item)
+                continue
+            self.records += 1
+            if self.quick and item.number:
+                if logged and self._logged(item):
+                    continue
+                walk, kept, former = self.snapshots.prove(item.data, item.number)
+                if walk is not None:
+                    self.understood += 1
+                    yield Group(self._proved(walk, item), kept, former)
+                    continue
+                if not logged and (logged := self._logged(item)):
+                    continue
+            else:
+                walk, kept, former = None, None, None
+                if self.quick and (group := self._document(item)) is not None:
+                    yield group
+                    continue
+            try:
+                value = decode(item.data)
+            except NotJSON as error:
+                waiting = functools.partial(self._not_json, item, error)
+                continue
+            yield Group(self._seen(value, item), kept, former)
+        if waiting is not None:
+            yield from waiting(last)
+
+    def value(self, value: JSON) -> Iterator[Group]:
         """The trajectories of a value that is decoded already."""
         self.records += 1
-        yield from self._seen(value, None)
+        yield Group(self._seen(value, None))
         yield from self.end()
 
-    def _item(self, item: Record | Unreadable, last: bool) -> Iterator[Stored | Healthy]:
-        self.records += 1
-        if isinstance(item, Unreadable):
-            self._unreadable(item)
-            return
-        if self.prove is not None and (healthy := self.prove(item.data)) is not None:
-            self.understood += 1
-            self.trajectories += 1
-            healthy.number = item.number
-            yield healthy
-            return
-        try:
-            value = decode(item.data)
-        except NotJSON as error:
-            yield from self._not_json(item, error, last)
-            return
-        yield from self._seen(value, item)
+    def _logged(self, record: Record) -> bool:
+        """Take a record as a message of a log, if it certainly is one."""
+        if not self.threads.take(record, self._placed):
+            return False
+        self.understood += 1
+        return True
 
-    def _not_json(self, record: Record, error: NotJSON, last: bool) -> Iterator[Stored | Healthy]:
+    def _placed(self, record: Record) -> int:
+        """Where the record can be read again: in its source, or in a file of our own that vanishes with the process."""
+        if record.again is not None:
+            self._again = record.again
+            return record.offset
+        if self._spool is None:
+            self._spool = Spool()
+            self._again = self._spool.again
+        return self._spool.keep(record.data)
+
+    def _document(self, record: Record) -> Group | None:
+        """A document that is one conversation in order."""
+        from toolaudit.express import prove
+
+        walk = prove(record.data)
+        if walk is None:
+            return None
+        self.understood += 1
+        return Group(self._proved(walk, record))
+
+    def _proved(self, walk: Walk, record: Record) -> Iterator[Stored | Healthy]:
+        """What is in order, and an excerpt of the conversation where something is in doubt; all of it where that is no use."""
+        if walk.doubts:
+            stored = self._excerpt(walk, record)
+            if stored is None:
+                self.understood -= 1
+                yield from self._seen(decode(record.data), record)
+                return
+            yield from stored
+        self.trajectories += 1
+        yield Healthy(walk.form or "", walk.turns, walk.called, record.number)
+
+    def _excerpt(self, walk: Walk, record: Record) -> list[Stored] | None:
+        """Trajectories of the messages in doubt and of those near them; None where they are nearly all, or cannot be told apart."""
+        from toolaudit.excerpts import cut, mark
+
+        value, indexes = cut(decode(record.data), walk)
+        if not indexes:
+            return None
+        before = self.trajectories
+        found = list(self._seen(value, record))
+        self.understood -= 1
+        self.trajectories = before
+        return found if mark([one.trajectory for one in found], walk, indexes) else None
+
+    def _not_json(self, record: Record, error: NotJSON, last: bool) -> Iterator[Group]:
         if record.number:
             self._unreadable(unreadable(record, error, last))
             return
         self.records -= 1
-        for item, is_last in _marking_last(reread(record, error, self.given.path)):
-            yield from self._item(item, is_last)
+        yield from self.part(reread(record, error, self.given.path))
 
     def _unreadable(self, record: Unreadable) -> None:
         words = f"{record.reason} (it ends too early)" if record.torn and "ends" not in record.reason else record.reason
@@ -121,19 +246,27 @@ class Reading:
 
     def _seen(self, value: JSON, record: Record | None) -> Iterator[Stored]:
         number = record.number if record else 0
-        found = [one for root, place in self._roots(number, value) for one in self.search.look(root, place)]
+        found = self._looked(value, number)
         others = [one for one in found if isinstance(one, Other) and not one.refusal]
         self.understood += len(others) < len(found)
         self.elsewhere = self.elsewhere or (others[0].what if others else None)
-        several = sum(isinstance(one, Loose) for one in found) > 1  # a list of wrapped messages is a conversation of its own
-        for one in found:
-            if isinstance(one, Loose):
-                key = f"\0{number}" if several and one.message.key is None else one.message.key
-                self.loose.setdefault(key, []).append(one)
-            elif isinstance(one, Found) and number and self._may_be_loose(one):
-                self.held.append((one, record))
+        loose = [one for one in found if isinstance(one, Loose)]
+        if len(loose) > 1 and (nameless := [one for one in loose if one.message.key is None]):
+            yield from self._conversation(nameless)  # a list of wrapped messages is a conversation of its own
+            loose = [one for one in loose if one.message.key is not None]
+        for one in loose:
+            if record is not None and record.number:
+                self.threads.odd(one.message.key, number, self._placed(record), len(record.data))
             else:
-                yield from self._whole(one, record)
+                self.values.setdefault(one.message.key, []).append(one)
+        for other in found:
+            if isinstance(other, Found) and number and self._may_be_loose(other):
+                self.held.append((other, record))
+            elif not isinstance(other, Loose):
+                yield from self._whole(other, record)
+
+    def _looked(self, value: JSON, number: int) -> list[Seen]:
+        return [one for root, place in self._roots(number, value) for one in self.search.look(root, place)]
 
     def _roots(self, number: int, value: JSON) -> Iterable[tuple[JSON, Place]]:
         if not self.at:
@@ -141,7 +274,7 @@ class Reading:
         return [found for pointer in self.at if (found := follow(value, Place(number), pointer)) is not None]
 
     def _may_be_loose(self, one: Found) -> bool:
-        return is_response(one.value) and one.answer is None and (bool(self.loose) or len(self.held) < HELD)
+        return is_response(one.value) and one.answer is None and (bool(self.values) or self._has_threads or len(self.held) < HELD)
 
     def _whole(self, one: Seen, record: Record | None) -> Iterator[Stored]:
         if isinstance(one, Tie):
@@ -165,28 +298,83 @@ class Reading:
 
     # ----------------------------------------------------------------------------------------------------------- the end
 
-    def end(self) -> Iterator[Stored]:
+    def end(self) -> Iterator[Group]:
         """What only the end of the source completes, and the account of what was not understood."""
-        if self.loose:
-            self._join_held()
+        threads = list(self.threads) if self._has_threads else []
+        if threads:
+            yield from self._of_threads(threads)
+        if self.values:
+            self._join_held(next(iter(self.values.values())))
         for one, record in self.held:
-            yield from self._whole(one, record)
-        for gathered in self.loose.values():
-            yield from self._conversation(gathered)
+            yield Group(self._whole(one, record))
+        for gathered in self.values.values():
+            yield Group(self._conversation(gathered))
         if self.bad:
-            yield Stored(Trajectory(place=Place(0), format="", unknown=self.bad), list)
+            yield Group([Stored(Trajectory(place=Place(0), format="", unknown=self.bad), list)])
         self._account()
 
-    def _join_held(self) -> None:
+    def _of_threads(self, threads: list[Thread]) -> Iterator[Group]:
+        """The conversations of a log; responses beside them belong to the first."""
+        if self.held:
+            threads[0].doubt()
+        for thread in threads:
+            walk = thread.end()
+            if walk is not None and not walk.doubts:
+                self.trajectories += 1
+                yield Group([Healthy(walk.form or "", walk.turns, walk.called, thread.numbers[0])])
+            elif walk is None or (stored := self._excerpt_of_thread(thread, walk)) is None:
+                gathered = yield from self._gathered(thread)
+                if thread is threads[0]:
+                    self._join_held(gathered)
+                if gathered:
+                    yield Group(self._conversation(gathered))
+            else:
+                self.trajectories += 1
+                yield Group([*stored, Healthy(walk.form or "", walk.turns, walk.called, thread.numbers[0])])
+
+    def _gathered(self, thread: Thread) -> Generator[Group, None, list[Loose]]:
+        """All messages of a thread, read again. What turns out to be no message of a log is judged by itself."""
+        gathered: list[Loose] = []
+        for index in range(len(thread)):
+            number, data = thread.numbers[index], self._again(thread.offsets[index], thread.lengths[index])
+            value = decode(data)
+            found = [one for one in self._looked(value, number) if isinstance(one, Loose) and one.message.key == thread.key]
+            if found:
+                gathered += found
+            else:
+                self.understood -= 1
+                yield Group(self._seen(value, Record(number, data)))
+        return gathered
+
+    def _excerpt_of_thread(self, thread: Thread, walk: Walk) -> list[Stored] | None:
+        """The same as `_excerpt`, for a conversation of a log."""
+        from toolaudit.excerpts import chosen, doubtful, mark
+
+        def message(index: int) -> JSON:
+            return decode(self._again(thread.offsets[index], thread.lengths[index]))
+
+        indexes = chosen(walk, map(message, doubtful(walk)))
+        found = [one for index in indexes for one in self._looked(message(index), thread.numbers[index])]
+        gathered = [one for one in found if isinstance(one, Loose)]
+        if not indexes or len(gathered) != len(indexes):
+            return None
+        before = self.trajectories
+        stored = list(self._conversation(gathered))
+        self.trajectories = before
+        return stored if mark([one.trajectory for one in stored], walk, indexes) else None
+
+    def _join_held(self, gathered: list[Loose]) -> None:
         """Responses beside loose messages are messages of the same log."""
-        key = next(iter(self.loose))
         for one, _ in self.held:
             message = one.value if "role" in one.value else _message_of(one.value)
             if message is not None:
-                self.loose[key].append(Loose(message=Message(message, one.place), evidence={one.format.NAME: one.evidence.strength}))
+                gathered.append(Loose(message=Message(message, one.place), evidence={one.format.NAME: one.evidence.strength}))
         self.held = []
-        for gathered in self.loose.values():
-            gathered.sort(key=lambda loose: loose.message.place.record)
+        gathered.sort(key=lambda loose: loose.message.place.record)
+
+    @property
+    def _has_threads(self) -> bool:
+        return "threads" in self.__dict__ and bool(self.threads)
 
     def _conversation(self, gathered: list[Loose]) -> Iterator[Stored]:
         """Messages that were stored one a record, by the format that fits all of them best."""
@@ -217,20 +405,6 @@ class Reading:
             parts = [f"{bad} of {self.records} records cannot be read"] if bad else []
             parts += [f"{other} of {self.records} records hold no transcript"] if other else []
             given.status, given.reason = "partly-read", " and ".join(parts)
-
-
-Item = TypeVar("Item")
-
-
-def _marking_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
-    """Each item, with whether it is the last."""
-    waiting: Item | None = None
-    for item in items:
-        if waiting is not None:
-            yield waiting, False
-        waiting = item
-    if waiting is not None:
-        yield waiting, True
 
 
 def _message_of(response: JSON) -> JSON:

@@ -95,6 +95,30 @@ class Entry(Struct, kw_only=True, gc=False):
     """The drawing (human outputs); empty where there is nothing to draw."""
 
 
+class Tally(Struct, gc=False):
+    """What was counted in a record, or in all records of a source. `calls = paired + missing + open + unjudged`."""
+
+    trajectories: int = 0
+    turns: int = 0
+    calls: int = 0
+    results: int = 0
+    paired: int = 0
+    missing: int = 0
+    open: int = 0
+    unjudged: int = 0
+
+    def add(self, other: Tally, times: int = 1) -> None:
+        """Count what `other` counts as well, or no more (`times` of -1)."""
+        self.trajectories += times * other.trajectories
+        self.turns += times * other.turns
+        self.calls += times * other.calls
+        self.results += times * other.results
+        self.paired += times * other.paired
+        self.missing += times * other.missing
+        self.open += times * other.open
+        self.unjudged += times * other.unjudged
+
+
 class Input(Struct, kw_only=True, gc=False):
     """One file, and what became of it."""
 

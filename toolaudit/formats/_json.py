@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from toolaudit.errors import UsageError
@@ -83,9 +83,22 @@ def _part_text(part: JSON) -> str:
 def number(turns: Iterable[Turn]) -> list[Turn]:
     """The turns, numbered from 1 in their order."""
     numbered = list(turns)
-    for position, turn in enumerate(numbered, 1):
-        turn.number = position
+    for index, turn in enumerate(numbered):
+        turn.index, turn.number = index, index + 1
     return numbered
+
+
+class Excerpt(list[JSON]):
+    """Some of the messages of a list, which keep the indexes that they have there."""
+
+    def __init__(self, messages: Iterable[JSON], indexes: Sequence[int]) -> None:
+        super().__init__(messages)
+        self.indexes = indexes
+
+
+def indexed(messages: list[JSON]) -> Iterable[tuple[int, JSON]]:
+    """The messages of a list, or of an excerpt of one, with their indexes in that list."""
+    return zip(messages.indexes, messages, strict=True) if isinstance(messages, Excerpt) else enumerate(messages)
 
 
 def declared(tools: JSON, schema_key: str) -> list[Tool]:

@@ -14,6 +14,7 @@ from toolaudit.formats._json import (
     declared,
     flag_of,
     has,
+    indexed,
     key_of,
     kind_of,
     kinds_of,
@@ -133,7 +134,7 @@ def _response(value: dict[str, JSON], place: Place) -> Trajectory:
 def _trajectory(body: dict[str, JSON], messages: list[JSON], base: Place, answer: tuple[JSON, Place] | None) -> Trajectory:
     place = base.up() if body else base
     trajectory = Trajectory(place=place, format=NAME, kind="request", model=text_or_none(body.get("model")))
-    turns = [_turn(message, base / index, trajectory.unknown) for index, message in enumerate(messages)]
+    turns = [_turn(message, base / index, trajectory.unknown) for index, message in indexed(messages)]
     if answer is not None:
         trajectory.sent, trajectory.sent_turns = True, len(turns)
         if isinstance(mapping(answer[0]).get("content"), list):
@@ -306,5 +307,5 @@ def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
     """Every message of a value that `read` takes, as stored, with its place (for the check of shapes)."""
     if isinstance(value, list) or isinstance(mapping(value).get("messages"), list):
         base = place if isinstance(value, list) else place / "messages"
-        return ((message, base / index) for index, message in enumerate(value if isinstance(value, list) else value["messages"]))
+        return ((message, base / index) for index, message in indexed(value if isinstance(value, list) else value["messages"]))
     return [(value, place)]

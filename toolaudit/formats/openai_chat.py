@@ -13,6 +13,7 @@ from toolaudit.formats import BARE, DECISIVE, MEDIUM, STRONG, WEAK, CannotExpres
 from toolaudit.formats._json import (
     flag_of,
     has,
+    indexed,
     key_of,
     kind_of,
     kinds_of,
@@ -147,19 +148,19 @@ def read_messages(messages: list[Message]) -> Trajectory:
 
 
 def _stored(messages: list[JSON], base: Place) -> list[tuple[JSON, Place]]:
-    return [(message, base / index) for index, message in enumerate(messages)]
+    return [(message, base / index) for index, message in indexed(messages)]
 
 
 def _preferences(value: dict[str, JSON], place: Place) -> Iterator[Trajectory]:
     """One trajectory per preferred and rejected output, each behind the input it continues."""
     asked = mapping(value["input"])
     messages = _stored(sequence(asked.get("messages")), place.down("input", "messages"))
-    told = 0
+    told = range(0)
     for key in _PAIRS:
         if isinstance(value.get(key), list):
             trajectory = _trajectory(asked, messages + _stored(value[key], place / key), place, None)
             trajectory.kind, trajectory.told = "dataset", told
-            told = len(messages)
+            told = range(1, len(messages) + 1)
             yield trajectory
 
 

@@ -12,7 +12,20 @@ from typing import Final
 from msgspec import Struct
 
 from toolaudit.formats import BARE, DECISIVE, MEDIUM, STRONG, WEAK, CannotExpress, Evidence, Message
-from toolaudit.formats._json import flag_of, has, key_of, kind_of, kinds_of, mapping, number, sequence, strongest, text_of, text_or_none
+from toolaudit.formats._json import (
+    flag_of,
+    has,
+    indexed,
+    key_of,
+    kind_of,
+    kinds_of,
+    mapping,
+    number,
+    sequence,
+    strongest,
+    text_of,
+    text_or_none,
+)
 from toolaudit.model import (
     JSON,
     ArgsForm,
@@ -208,7 +221,7 @@ def read_messages(messages: list[Message]) -> Trajectory:
 
 def _items(value: JSON, place: Place, trajectory: Trajectory) -> Iterator[tuple[JSON, Place]]:
     if isinstance(value, list):
-        yield from ((item, place / index) for index, item in enumerate(value))
+        yield from ((item, place / index) for index, item in indexed(value))
         return
     if value.get("object") == "list":
         yield from _oldest_first([(item, place.down("data", index)) for index, item in enumerate(value["data"])])
@@ -218,7 +231,7 @@ def _items(value: JSON, place: Place, trajectory: Trajectory) -> Iterator[tuple[
     if isinstance(value.get("input"), str):
         yield {"role": "user", "content": value["input"]}, place / "input"
     for key in ("input", "output"):
-        yield from ((item, place.down(key, index)) for index, item in enumerate(sequence(value.get(key))))
+        yield from ((item, place.down(key, index)) for index, item in indexed(sequence(value.get(key))))
 
 
 def _oldest_first(items: list[tuple[JSON, Place]]) -> list[tuple[JSON, Place]]:

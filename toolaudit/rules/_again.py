@@ -132,7 +132,7 @@ class Between:
 
     def user_spoke(self, first: Turn, second: Turn) -> bool:
         """The user said something between two turns."""
-        return second.number - 1 > first.number and self._spoken[second.number - 1] > self._spoken[first.number]
+        return second.index > first.index + 1 and self._spoken[second.index] > self._spoken[first.index + 1]
 
     @cached_property
     def _counts(self) -> list[tuple[int, int]]:

@@ -61,7 +61,7 @@ def duplicate_item_id(ledger: Ledger, _: Context) -> Iterator[Finding]:
 
 def _leads_to(ledger: Ledger, turn: Turn, copies: set[int]) -> bool:
     """Reasoning right before a call that is stored again is part of what was stored again."""
-    following = ledger.trajectory.turns[turn.number : turn.number + 1]
+    following = ledger.trajectory.turns[turn.index + 1 : turn.index + 2]
     return "h" in turn.order and any(id(other) in copies for other in following)
 
 

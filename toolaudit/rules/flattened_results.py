@@ -108,7 +108,7 @@ class _Unanswered:
                 continue
             self.by_id.setdefault(pair.call.id or "", pair)
             if following.role != "assistant":
-                stretch = self.spoken[following.number]
+                stretch = self.spoken[following.index + 1]
                 for name in {pair.call.name, None}:
                     self.waiting.setdefault((stretch, name), []).append((following.number, pair))
         for waiting in self.waiting.values():
@@ -119,6 +119,6 @@ class _Unanswered:
         if trace.id is not None:
             pair = self.by_id.get(trace.id)
             return pair if pair is not None and pair.turn.number < turn.number else None
-        waiting = self.waiting.get((self.spoken[turn.number], trace.name), [])
+        waiting = self.waiting.get((self.spoken[turn.index + 1], trace.name), [])
         count = bisect.bisect_right(waiting, turn.number, key=lambda one: one[0])
         return waiting[0][1] if count == 1 or (count and trace.name is not None) else None

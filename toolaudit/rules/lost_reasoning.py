@@ -53,7 +53,7 @@ def lost_reasoning(ledger: Ledger, _: Context) -> Iterator[Finding]:
     if lone is None:
         return
     for turn in trajectory.turns[:-1]:
-        part = lone(turn, trajectory.turns[turn.number]) if "h" in turn.order and turn.number != trajectory.sent_turns else None
+        part = lone(turn, trajectory.turns[turn.index + 1]) if "h" in turn.order and turn.number != trajectory.sent_turns else None
         if part is not None and is_judged(ledger, turn):
             yield _finding(turn, part)
 

@@ -58,7 +58,7 @@ def split_results(ledger: Ledger, _: Context) -> Iterator[Finding]:
         if (pair := answers[0].pair) is not None:
             home = first[pair.batch.number]
             if home is answers[0].turn:  # the message right behind the calls holds other results
-                home = ledger.trajectory.turns[pair.batch.turns[-1].number]
+                home = ledger.trajectory.turns[pair.batch.turns[-1].index + 1]
             yield _finding(pair, answers, home)
 
 

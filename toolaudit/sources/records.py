@@ -20,10 +20,10 @@ import json
 import os.path
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO, NoReturn, TypeAlias
 
 import msgspec
 import orjson
@@ -47,6 +47,14 @@ class Record(Struct, gc=False):
     data: bytes
     """The JSON text as UTF-8, without byte order mark or line end. A whole document keeps the blank space around it: its lines are
     the lines of the source."""
+    offset: int = 0
+    """Of a line: where it begins in the stream."""
+    again: Again | None = None
+    """Of a line in a stream that can be read twice: reads it, or another one, once more, after the last has been taken."""
+
+
+Again: TypeAlias = Callable[[int, int], bytes]
+"""The bytes at an offset, of a length."""
 
 
 class Unreadable(Struct, gc=False):
@@ -242,19 +250,31 @@ def _otherwise(data: bytes, by_name: bool, limit: int) -> Iterator[Record | Unre
     return _json_lines(lines) if like_lines or (by_name and len(sample) > 1) else None
 
 
-def _json_lines(lines: _Lines) -> Iterator[Record | Unreadable]:
+def between(stream: BinaryIO, start: int, end: int, *, max_record: int = 1 << 30) -> Iterator[Record | Unreadable]:
+    """The JSON Lines of a file that begin from `start` on, where a line does, and before `end`; numbered from 1."""
+    stream.seek(start)
+    return _json_lines(_Lines(stream, b"", start, max_record), end)
+
+
+def _json_lines(lines: _Lines, end: int = sys.maxsize) -> Iterator[Record | Unreadable]:
     number, limit = lines.before, lines.limit
+    again = lines.again if isinstance(lines.stream, io.BytesIO) or _is_plain(lines.stream) else None
+    following = lines.start + lines.blank
     try:
         for line in lines:
+            offset = following
+            if offset >= end:
+                return
+            following += len(line)
             number += 1
             if line.isspace():
                 continue
             data = line.rstrip(b"\r\n")
             if len(line) > limit and (len(data) > limit or lines.is_cut(line)):
                 yield Unreadable(number, f"the line is longer than {limit:,} bytes", data[:_HEAD])
-                lines.skip(line)
+                following += lines.skip(line)
                 continue
-            yield Record(number, data)
+            yield Record(number, data, offset, again)
     except (OSError, EOFError) as error:
         yield _failed(number + 1, error)
 
@@ -272,6 +292,7 @@ class _Lines:
         self.start = start  # where the text begins in the stream
         self.limit = limit
         self.before = 0
+        self.blank = 0  # bytes of the blank lines before the first
         self._more = partial(stream.readline, limit + 2)  # room for the line end
         self._head = head
         self._held = io.BytesIO(head).readlines()
@@ -285,10 +306,18 @@ class _Lines:
         """Whether the line is longer than the limit and its end has not been read."""
         return len(line) > self.limit and not line.endswith(b"\n")
 
-    def skip(self, line: bytes) -> None:
-        """Read on to the end of a line that was cut."""
+    def skip(self, line: bytes) -> int:
+        """Read on to the end of a line that was cut; how many bytes that were."""
+        count = 0
         while line and not line.endswith(b"\n"):
             line = self.stream.readline(_STEP)
+            count += len(line)
+        return count
+
+    def again(self, offset: int, length: int) -> bytes:
+        """Bytes of a stream that has been read to its end, and can be read twice."""
+        self.stream.seek(offset)
+        return self.stream.read(length)
 
     def look(self, most: int, within: int = sys.maxsize) -> list[bytes]:
         """The first lines that are not blank, at most `most`, and two or more only while they begin `within` so many bytes; they stay to
@@ -329,6 +358,7 @@ class _Lines:
     def _drawn(self) -> Iterator[bytes]:
         blank = next((index for index, line in enumerate(self._held) if not line.isspace()), len(self._held))
         self.before += blank
+        self.blank += sum(map(len, self._held[:blank]))
         del self._held[:blank]
         return iter(tuple(self._held))
 
@@ -338,6 +368,7 @@ class _Lines:
         line = self._more()
         while not self._held and line.isspace():
             self.before += 1
+            self.blank += len(line)
             line = self._more()
         if line:
             self._held.append(line)

@@ -1,0 +1,247 @@
+"""Logs that store a message a record: the messages of each conversation are proved as they come, and where they stand is kept, not
+what they say. A conversation in doubt is read again when all of the log is known.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from toolaudit.express import LONG, Message, Never, Walk
+from toolaudit.sources.records import Record
+
+AWAKE = 512
+"""So many conversations that are interleaved are held ready to go on; the others are folded up."""
+
+
+class _Line(Message):
+    """A message with the names that logs give to the conversation it belongs to, in order of their weight."""
+
+    session_id: str | int | None = None
+    sessionId: str | int | None = None  # noqa: N815
+    conversation_id: str | int | None = None
+    conversationId: str | int | None = None  # noqa: N815
+    thread_id: str | int | None = None
+    threadId: str | int | None = None  # noqa: N815
+    trace_id: str | int | None = None
+    traceId: str | int | None = None  # noqa: N815
+    messages: Never = None
+    input: Never = None
+    choices: Never = None
+    object: Never = None
+    data: Never = None
+    jsonrpc: Never = None
+    contents: Never = None
+    candidates: Never = None
+    conversations: Never = None
+    toolConfig: Never = None  # noqa: N815
+    message: Never = None
+    steps: Never = None
+    event: Never = None
+    item: Never = None
+    messageStart: Never = None  # noqa: N815
+    messageStop: Never = None  # noqa: N815
+    contentBlockStart: Never = None  # noqa: N815
+    contentBlockDelta: Never = None  # noqa: N815
+    contentBlockStop: Never = None  # noqa: N815
+    parentUuid: Literal["\0"] = "\0"  # noqa: N815 (even null says what it is)
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+_ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "message"})
+
+
+class Thread:
+    """One conversation of a log."""
+
+    __slots__ = ("asleep", "identified", "key", "lengths", "numbers", "offsets", "walk", "whole", "woken")
+
+    def __init__(self, key: str | None) -> None:
+        self.key = key
+        self.walk: Walk | None = None
+        self.asleep: Asleep | None = None
+        self.offsets, self.lengths, self.numbers = array("Q"), array("Q"), array("Q")
+        """Where the record of each message stands, in bytes, and on which line."""
+        self.identified = False
+        """A message bears an id of its own."""
+        self.woken = False
+        """It was asleep once: which exchange a call belongs to is forgotten."""
+        self.whole = False
+        """It has to be judged as a whole, the long way."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def place(self, number: int, offset: int, length: int) -> None:
+        """Note where the next message stands."""
+        self.offsets.append(offset)
+        self.lengths.append(length)
+        self.numbers.append(number)
+
+    def doubt(self) -> None:
+        """Prove no more of it."""
+        self.whole, self.walk, self.asleep = True, None, None
+
+    def wake(self) -> Walk:
+        """The walk that goes on."""
+        if self.walk is None:
+            assert self.asleep is not None
+            self.walk, self.asleep, self.woken = self.asleep.wake(), None, True
+        return self.walk
+
+    def sleep(self) -> bool:
+        """Fold the walk up, if nothing is open; whether it was."""
+        walk = self.walk
+        if walk is None or walk.open or walk.doubts or walk.doubting or walk.previous == "reasoning":
+            return False
+        self.walk, self.asleep = None, Asleep.of(walk)
+        return True
+
+    def end(self) -> Walk | None:
+        """The walk, when something of the conversation is proved; None when all of it has to be judged."""
+        if self.whole:
+            return None
+        walk = self.wake()
+        return walk if walk.end(log=True) and not (walk.doubts and (self.woken or len(self) < LONG)) else None
+
+
+class Asleep(Struct, frozen=True, gc=False):
+    """A walk of which nothing is open, in little space."""
+
+    form: str | None
+    items: bool | None
+    index: int
+    ids: str
+    previous: str
+    spoken: bool
+    plain: bool
+    told: int
+    changed: dict[tuple[str, bytes], int] | None
+    identified: frozenset[str] | None
+
+    @classmethod
+    def of(cls, walk: Walk) -> Asleep:
+        """Fold a walk up. Ids that are proved have no blank space in them."""
+        return cls(
+            walk.form,
+            walk.items,
+            walk.index,
+            " ".join(walk.called),
+            walk.previous,
+            walk.spoken,
+            walk.plain,
+            walk.told,
+            walk.changed or None,
+            frozenset(walk.identified) or None,
+        )
+
+    def wake(self) -> Walk:
+        """The walk again, but for where its exchanges began."""
+        walk = Walk(items=self.items)
+        walk.form, walk.index, walk.previous, walk.spoken = self.form, self.index, self.previous, self.spoken
+        walk.plain, walk.told, walk.changed, walk.identified = self.plain, self.told, self.changed or {}, set(self.identified or ())
+        walk.called = self.ids.split()
+        walk.seen = dict.fromkeys(walk.called, 0)
+        walk.since, walk.settled = self.index, len(walk.called)
+        return walk
+
+
+class Threads:
+    """The conversations of one log, by the name they bear."""
+
+    def __init__(self) -> None:
+        self.known: dict[str | None, Thread] = {}
+        self._awake = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.known)
+
+    def __iter__(self) -> Iterator[Thread]:
+        """In order of their first messages."""
+        return iter(sorted(self.known.values(), key=lambda thread: thread.numbers[0]))
+
+    def take(self, record: Record, placed: Callable[[Record], int]) -> bool:
+        """Take a record that is certainly one message of a log; False for anything else. `placed` says where to read it again."""
+        data = record.data
+        try:
+            line = _decode(data)
+            if not data.isascii():
+                data.decode()
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return False
+        kind = line.type
+        if (line.role is None) if kind is None else (kind not in _ITEMS or line.stop_reason is not None or not _is_item(line, kind)):
+            return False
+        if line.usage is not None:
+            return False
+        thread = self._thread(_session(line))
+        thread.place(record.number, placed(record), len(data))
+        if not thread.whole:
+            walk = thread.walk or thread.wake()
+            if walk.items is None or line.id is not None:
+                _settle(thread, walk, line)
+            walk.feed(line)
+            if walk.everything:
+                thread.doubt()
+        return True
+
+    def odd(self, key: str | None, number: int, offset: int, length: int) -> None:
+        """Note a message that only the long way understands: its conversation is judged as a whole."""
+        thread = self._thread(key)
+        thread.doubt()
+        if not thread.numbers or thread.numbers[-1] != number:
+            thread.place(number, offset, length)
+
+    def _thread(self, key: str | None) -> Thread:
+        thread = self.known.get(key)
+        if thread is None:
+            thread = self.known[key] = Thread(key)
+            thread.walk = Walk(items=None)
+        elif thread.asleep is None:
+            return thread
+        self._awake += 1
+        if self._awake > 2 * AWAKE:
+            self._calm()
+        return thread
+
+    def _calm(self) -> None:
+        """Fold up the conversations that were heard of longest ago."""
+        awake = [thread for thread in self.known.values() if thread.walk is not None and thread.numbers]
+        awake.sort(key=lambda thread: thread.numbers[-1])
+        for thread in awake[:-AWAKE]:
+            thread.sleep()
+        self._awake = AWAKE
+
+
+def _settle(thread: Thread, walk: Walk, line: _Line) -> None:
+    """What the first messages decide: whether messages are stored, or items of Responses."""
+    if walk.items is None and line.type is not None:
+        walk.items, walk.previous = True, "user" if walk.index else ""
+        walk.everything |= thread.identified
+    elif walk.items is None and walk.form is not None:
+        walk.items = False
+    thread.identified |= line.id is not None
+
+
+def _is_item(line: _Line, kind: str) -> bool:
+    return (line.role is not None) if kind == "message" else (line.role is None and (line.id or line.call_id) is not None)
+
+
+def _session(line: _Line) -> str | None:
+    for found in (
+        line.session_id,
+        line.sessionId,
+        line.conversation_id,
+        line.conversationId,
+        line.thread_id,
+        line.threadId,
+        line.trace_id,
+        line.traceId,
+    ):
+        if found is not None and found != "":
+            return str(found)
+    return None
