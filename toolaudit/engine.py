@@ -289,7 +289,10 @@ def _pass(healthy: Healthy, outcome: Outcome) -> None:
     count, given = len(healthy.calls), outcome.given
     outcome.tally.add(Tally(1, healthy.turns, count, count, count))
     given.format, given.target = given.format or healthy.format, given.target or formats.format(healthy.format).TARGET
-    outcome.calls.append((healthy.calls, Place(healthy.number)))
+    if healthy.lines is None:
+        outcome.calls.append((healthy.calls, Place(healthy.number)))
+    else:
+        outcome.calls += (((key,), Place(line)) for key, line in zip(healthy.calls, healthy.lines, strict=True))
 
 
 def settle(outcome: Outcome, reading: Reading) -> None:

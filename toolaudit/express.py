@@ -550,6 +550,8 @@ class Walk:
         if item.caller is not None or item.async_ is not None or item.parts is not None:
             raise NotProved
         of_model = kind in ("function_call", "reasoning") or item.role == "assistant"
+        if previous == "reasoning" and not of_model:
+            raise NotProved  # it led to nothing
         if kind != "function_call_output" and not self.open and not (of_model and previous in _OF_MODEL):
             self._begin()
         if item.id is not None:
@@ -557,7 +559,7 @@ class Walk:
         if kind == "function_call":
             self._item_call(item, previous)
         elif kind == "function_call_output":
-            self._item_output(item, previous)
+            self._item_output(item)
         elif kind == "reasoning":
             if self.open:
                 raise NotProved
@@ -583,8 +585,8 @@ class Walk:
         self.form = "openai-responses"
         self._call(item.call_id, item.name, self._object(item.arguments))
 
-    def _item_output(self, item: Message, previous: str) -> None:
-        if previous == "reasoning" or item.status not in ("completed", None):
+    def _item_output(self, item: Message) -> None:
+        if item.status not in ("completed", None):
             raise NotProved
         self._answer(item.call_id, item.output, item.name)
 
@@ -594,7 +596,7 @@ class Walk:
         if item.role == "assistant":
             if not previous:
                 raise NotProved
-        elif item.role not in ("user", "system", "developer") or previous == "reasoning":
+        elif item.role not in ("user", "system", "developer"):
             raise NotProved
         else:
             self.told = self.index

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -48,6 +49,8 @@ class Healthy(Struct, gc=False):
     calls: Sequence[str]
     """The ids of its calls; each has its one result."""
     number: int = 0
+    lines: Sequence[int] | None = None
+    """The lines of the calls, where they stand on several."""
 
 
 class Group(Struct, gc=False):
@@ -226,11 +229,18 @@ class Reading:
         value, indexes = cut(decode(record.data), walk)
         if not indexes:
             return None
-        before = self.trajectories
-        found = list(self._seen(value, record))
-        self.understood -= 1
-        self.trajectories = before
+        with self._unchanged():
+            found = list(self._seen(value, record))
         return found if mark([one.trajectory for one in found], walk, indexes) else None
+
+    @contextmanager
+    def _unchanged(self) -> Iterator[None]:
+        """Look at an excerpt; what is in it is accounted for where the whole is."""
+        before = self.understood, self.trajectories, self.elsewhere, self.given.format
+        bad, held = len(self.bad), len(self.held)
+        yield
+        self.understood, self.trajectories, self.elsewhere, self.given.format = before
+        del self.bad[bad:], self.held[held:]
 
     def _not_json(self, record: Record, error: NotJSON, last: bool) -> Iterator[Group]:
         if record.number:
@@ -321,7 +331,7 @@ class Reading:
             walk = thread.end()
             if walk is not None and not walk.doubts:
                 self.trajectories += 1
-                yield Group([Healthy(walk.form or "", walk.turns, walk.called, thread.numbers[0])])
+                yield Group([_healthy(walk, thread)])
             elif walk is None or (stored := self._excerpt_of_thread(thread, walk)) is None:
                 gathered = yield from self._gathered(thread)
                 if thread is threads[0]:
@@ -330,7 +340,7 @@ class Reading:
                     yield Group(self._conversation(gathered))
             else:
                 self.trajectories += 1
-                yield Group([*stored, Healthy(walk.form or "", walk.turns, walk.called, thread.numbers[0])])
+                yield Group([*stored, _healthy(walk, thread)])
 
     def _gathered(self, thread: Thread) -> Generator[Group, None, list[Loose]]:
         """All messages of a thread, read again. What turns out to be no message of a log is judged by itself."""
@@ -358,9 +368,8 @@ class Reading:
         gathered = [one for one in found if isinstance(one, Loose)]
         if not indexes or len(gathered) != len(indexes):
             return None
-        before = self.trajectories
-        stored = list(self._conversation(gathered))
-        self.trajectories = before
+        with self._unchanged():
+            stored = list(self._conversation(gathered))
         return stored if mark([one.trajectory for one in stored], walk, indexes) else None
 
     def _join_held(self, gathered: list[Loose]) -> None:
@@ -405,6 +414,12 @@ class Reading:
             parts = [f"{bad} of {self.records} records cannot be read"] if bad else []
             parts += [f"{other} of {self.records} records hold no transcript"] if other else []
             given.status, given.reason = "partly-read", " and ".join(parts)
+
+
+def _healthy(walk: Walk, thread: Thread) -> Healthy:
+    """What is proved of a conversation in a log."""
+    lines = [thread.numbers[walk.seen[key]] for key in walk.called]
+    return Healthy(walk.form or "", walk.turns, walk.called, thread.numbers[0], lines)
 
 
 def _message_of(response: JSON) -> JSON:

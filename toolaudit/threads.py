@@ -58,7 +58,7 @@ _ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "messa
 class Thread:
     """One conversation of a log."""
 
-    __slots__ = ("asleep", "identified", "key", "lengths", "numbers", "offsets", "walk", "whole", "woken")
+    __slots__ = ("asleep", "identified", "key", "lengths", "numbers", "offsets", "walk", "whole")
 
     def __init__(self, key: str | None) -> None:
         self.key = key
@@ -68,8 +68,6 @@ class Thread:
         """Where the record of each message stands, in bytes, and on which line."""
         self.identified = False
         """A message bears an id of its own."""
-        self.woken = False
-        """It was asleep once: which exchange a call belongs to is forgotten."""
         self.whole = False
         """It has to be judged as a whole, the long way."""
 
@@ -90,7 +88,7 @@ class Thread:
         """The walk that goes on."""
         if self.walk is None:
             assert self.asleep is not None
-            self.walk, self.asleep, self.woken = self.asleep.wake(), None, True
+            self.walk, self.asleep = self.asleep.wake(), None
         return self.walk
 
     def sleep(self) -> bool:
@@ -106,7 +104,7 @@ class Thread:
         if self.whole:
             return None
         walk = self.wake()
-        return walk if walk.end(log=True) and not (walk.doubts and (self.woken or len(self) < LONG)) else None
+        return walk if walk.end(log=True) and not (walk.doubts and len(self) < LONG) else None
 
 
 class Asleep(Struct, frozen=True, gc=False):
@@ -122,6 +120,9 @@ class Asleep(Struct, frozen=True, gc=False):
     told: int
     changed: dict[tuple[str, bytes], int] | None
     identified: frozenset[str] | None
+    begun: array[int]
+    at: array[int]
+    """Where the exchange of each call begins."""
 
     @classmethod
     def of(cls, walk: Walk) -> Asleep:
@@ -137,16 +138,18 @@ class Asleep(Struct, frozen=True, gc=False):
             walk.told,
             walk.changed or None,
             frozenset(walk.identified) or None,
+            walk.begun,
+            array("I", (walk.seen[key] for key in walk.called)),
         )
 
     def wake(self) -> Walk:
-        """The walk again, but for where its exchanges began."""
+        """The walk again."""
         walk = Walk(items=self.items)
         walk.form, walk.index, walk.previous, walk.spoken = self.form, self.index, self.previous, self.spoken
         walk.plain, walk.told, walk.changed, walk.identified = self.plain, self.told, self.changed or {}, set(self.identified or ())
         walk.called = self.ids.split()
-        walk.seen = dict.fromkeys(walk.called, 0)
-        walk.since, walk.settled = self.index, len(walk.called)
+        walk.seen = dict(zip(walk.called, self.at, strict=True))
+        walk.begun, walk.since, walk.settled = self.begun, self.begun[-1] if self.begun else 0, len(walk.called)
         return walk
 
 
@@ -182,7 +185,7 @@ class Threads:
         thread.place(record.number, placed(record), len(data))
         if not thread.whole:
             walk = thread.walk or thread.wake()
-            if walk.items is None or line.id is not None:
+            if walk.items is None or kind is not None or line.id is not None:
                 _settle(thread, walk, line)
             walk.feed(line)
             if walk.everything:
@@ -219,11 +222,12 @@ class Threads:
 
 def _settle(thread: Thread, walk: Walk, line: _Line) -> None:
     """What the first messages decide: whether messages are stored, or items of Responses."""
-    if walk.items is None and line.type is not None:
-        walk.items, walk.previous = True, "user" if walk.index else ""
-        walk.everything |= thread.identified
-    elif walk.items is None and walk.form is not None:
+    if walk.items is None and walk.form is not None:
         walk.items = False
+    if line.type is not None:
+        walk.everything |= walk.items is False or (thread.identified and not walk.items)  # messages of two kinds
+        if walk.items is None:
+            walk.items, walk.previous = True, "user" if walk.index else ""
     thread.identified |= line.id is not None
 
 

@@ -1,0 +1,149 @@
+"""What is judged in part, as it comes, or by what is new in it, is told of as if all of it had been judged whole."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from conversations import FORMATS, Exchange, conversation, written
+
+from toolaudit.engine import Audit, Options
+from toolaudit.report import Report
+
+CASES = [json.loads(line) for line in (Path(__file__).parent / "cases.jsonl").read_text("utf-8").splitlines()]
+
+
+def _broken(key: str) -> list[list[Any]]:
+    """The message lists of all cases that are one plain request."""
+    bodies = [case["transcript"] for case in CASES if not case.get("lines") and isinstance(case["transcript"], dict)]
+    return [list(body[key]) for body in bodies if isinstance(body.get(key), list) and body[key]]
+
+
+def healthy(count: int, form: str, prefix: str) -> list[Any]:
+    """Messages of `count` exchanges in order, with ids of their own."""
+    turns = conversation([Exchange("oslo", [[("get_weather", {"city": "oslo"}, "4 C, some wind")]], "cold")] * count)
+    for turn in turns:
+        for call in turn.calls:
+            call.id = f"{prefix}{call.id}"
+        for result in turn.results:
+            result.ref = f"{prefix}{result.ref}"
+    body = written(turns, form)
+    messages: list[Any] = body["messages" if "messages" in body else "input"]
+    return messages
+
+
+def told(path: Path, *, quick: bool) -> Report:
+    audit = Audit(Options())
+    audit.__dict__["quick"] = quick
+    audit.paths([str(path)])
+    return audit.report
+
+
+def same(path: Path) -> Report:
+    """The report on a file, which must be the same the short way and the long way."""
+    short, long = told(path, quick=True), told(path, quick=False)
+    assert [_told(entry) for entry in short.findings] == [_told(entry) for entry in long.findings]
+    assert orjson.dumps(_numbers(short)) == orjson.dumps(_numbers(long))
+    return short
+
+
+def _told(entry: Any) -> tuple[Any, ...]:
+    return entry.rule, entry.line, entry.pointer, entry.turn, entry.message, entry.severity, entry.confidence, entry.related, entry.cause
+
+
+def _numbers(report: Report) -> dict[str, int]:
+    names = ("trajectories", "turns", "calls", "results", "paired", "missing", "open", "unjudged", "errors", "warnings", "notes")
+    return {name: getattr(report.summary, name) for name in names}
+
+
+KEYS = {"anthropic-messages": "messages", "openai-chat": "messages", "openai-responses": "input"}
+
+
+def long_one(form: str, seed: int) -> list[Any]:
+    """A long conversation, broken in up to four places as the cases are."""
+    rng = random.Random(f"{form}{seed}")
+    cases = _broken(KEYS[form])
+    messages = healthy(120, form, "a")
+    for number in range(rng.randint(1, 4)):
+        messages += rng.choice(cases)
+        messages += healthy(rng.choice((0, 1, 2, 5, 40)), form, f"b{number}")
+    return messages + healthy(rng.choice((0, 30)), form, "c")
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_long_conversation_is_judged_in_part(form: str, seed: int, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    body = {"model": "x", KEYS[form]: long_one(form, seed)}
+    path.write_bytes(orjson.dumps(body) + b"\n" + orjson.dumps({"model": "x", KEYS[form]: healthy(2, form, "z")}) + b"\n")
+    same(path)
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_log_is_judged_as_it_comes(form: str, seed: int, tmp_path: Path) -> None:
+    rng = random.Random(f"{form}{seed}")
+    cases = _broken(KEYS[form])
+    threads = [long_one(form, seed) if rng.random() < 0.3 else healthy(3, form, "a") + rng.choice(cases) for _ in range(3)]
+    threads += [healthy(4, form, "h"), list(rng.choice(cases))]
+    lines = []
+    while any(threads):
+        number = rng.choice([number for number, thread in enumerate(threads) if thread])
+        message = threads[number].pop(0)
+        lines.append(orjson.dumps({**message, "session_id": f"s{number}"} if isinstance(message, dict) else message))
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    same(path)
+
+
+def test_most_of_a_long_conversation_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the tests above would show nothing."""
+    judged: list[int] = []
+    judge = Audit.judge
+
+    def watched(self: Audit, stored: Any, outcome: Any) -> None:
+        judged.append(len(stored.trajectory.turns))
+        judge(self, stored, outcome)
+
+    monkeypatch.setattr(Audit, "judge", watched)
+    messages = healthy(200, "openai-chat", "a")
+    del messages[402]
+    body = orjson.dumps({"model": "x", "messages": messages})
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(body + b"\n" + body + b"\n")
+    report = told(path, quick=True)
+    assert [entry.rule for entry in report.findings] == ["missing-result"] * 2
+    assert len(judged) == 2
+    assert max(judged) < 40
+
+
+def growing(messages: list[Any], key: str) -> list[bytes]:
+    """The requests of a conversation that end with the user or a tool, each with all that came before."""
+    ends = [i for i, m in enumerate(messages, 1) if m.get("role") in ("user", "tool") or m.get("type") == "function_call_output"]
+    return [orjson.dumps({"model": "x", key: messages[:end]}) for end in ends]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_growing_request_is_counted_and_told_once(form: str, tmp_path: Path) -> None:
+    key, path, whole = KEYS[form], tmp_path / "x.jsonl", tmp_path / "y.jsonl"
+    messages = healthy(6, form, "a")
+    broken = messages[:2] + messages[3:]  # a call without its result
+    first, second = growing(messages, key), growing(broken, key)
+    lines = [line for both in zip(first, second, strict=False) for line in both] + first[len(second) :]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    whole.write_bytes(first[-1] + b"\n" + second[-1] + b"\n")
+    report, once = told(path, quick=True), told(whole, quick=True)
+    assert _numbers(report) | {"turns": 0} == _numbers(once) | {"turns": 0}
+    assert sorted((e.rule, e.pointer) for e in report.findings) == sorted((e.rule, e.pointer) for e in once.findings)
+    assert report.findings
+
+
+def test_the_same_request_twice_is_two_records(tmp_path: Path) -> None:
+    line = orjson.dumps({"model": "x", "messages": healthy(2, "openai-chat", "a")})
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(line + b"\n" + line + b"\n")
+    assert told(path, quick=True).summary.trajectories == 2
