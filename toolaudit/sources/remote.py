@@ -268,13 +268,13 @@ def _fetch(url: str) -> Fetch:
         return _hub_fetch(url)
     obstore = _obstore()
     store = _bucket(scheme, bucket) if scheme in _BUCKETS else _web(url)
-    tag: list[str | None] = []
+    same: dict[str, str] = {}
 
     def fetch(start: int, end: int) -> bytes | memoryview:
-        got = obstore.get(store, key, options={"range": (start, end), "if_match": tag[0] if tag else None})
-        if not tag:
-            known = got.meta["e_tag"]
-            tag.append(None if known is None or known.startswith("W/") else known)  # a weak one matches nothing
+        got = obstore.get(store, key, options={"range": (start, end), **same})
+        tag = got.meta["e_tag"]
+        if tag is not None and not tag.startswith("W/"):  # a weak one matches nothing
+            same.setdefault("if_match", tag)
         return memoryview(got.bytes())
 
     return fetch
@@ -400,13 +400,13 @@ _TRANSPORT = {
 
 
 def _unusable(url: str, error: Exception) -> Unusable:
-    if isinstance(error, InputError):
-        raise error
     return Unusable(shown(url), _reason(error), True)
 
 
 def _reason(error: Exception) -> str:
-    """Why, in a sentence of our own: of the error only its kind and a number are taken."""
+    """Why, in a sentence of our own: of the error only its kind and a number are taken. Raises what is a fault of this program."""
+    if isinstance(error, (InputError, TypeError, AttributeError, NameError, LookupError, AssertionError)):
+        raise error
     if isinstance(error, RemoteError):
         return error.reason
     known = next((_KINDS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _KINDS), None)
