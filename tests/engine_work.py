@@ -119,7 +119,10 @@ def distant(version: str) -> None:
     from toolaudit.engines import dask
 
     logging.disable()  # what the scheduler has to say, which lives elsewhere as a rule
-    dask.__version__ = version  # type: ignore[attr-defined]
+    if version == "absent":
+        dask.DISTRIBUTION = "no-such-distribution"
+    else:
+        dask.__version__ = version  # type: ignore[attr-defined]
     options = {"processes": False, "protocol": "tcp", "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, silence_logs=50, **options) as cluster:
         name = f"dask={cluster.scheduler_address}"

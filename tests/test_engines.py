@@ -230,8 +230,14 @@ def test_cluster_that_is_running_is_used_as_large_as_it_is() -> None:
 
 def test_workers_of_another_version_are_not_used() -> None:
     pytest.importorskip("distributed")
-    expected = f"the workers of ADDRESS have another version of toolaudit ({__version__}) than this machine (0.0.0)\n"
+    expected = f"the cluster at ADDRESS has another version of toolaudit ({__version__}) than this machine (0.0.0)\n"
     assert worked("dask", "distant", "0.0.0") == expected
+
+
+def test_workers_that_have_no_toolaudit_are_not_used() -> None:
+    pytest.importorskip("distributed")
+    expected = f"the cluster at ADDRESS has another version of toolaudit (none) than this machine ({__version__})\n"
+    assert worked("dask", "distant", "absent") == expected
 
 
 @pytest.mark.parametrize("answers", [True, False], ids=["mute", "gone"])

@@ -175,15 +175,18 @@ def _bounded(connect: Callable[[], R]) -> R:
 
 
 def _agree(client: Any, address: str) -> None:
-    """Raise InputError where a worker has another version of this program, or none: the same input would give other reports."""
+    """Raise InputError where the scheduler or a worker has another version of this program, or none.
+
+    The scheduler reads units, too; and from another version the same input would get another report.
+    """
     try:
-        found = set(client.run(metadata.version, DISTRIBUTION).values())
+        found = {client.run_on_scheduler(metadata.version, DISTRIBUTION), *client.run(metadata.version, DISTRIBUTION).values()}
     except metadata.PackageNotFoundError:
         found = {"none"}
     if other := sorted(found - {__version__}):
         raise InputError(
-            f"the workers of {address} have another version of toolaudit ({', '.join(other)}) than this machine ({__version__})",
-            f"install {DISTRIBUTION} {__version__} where they run",
+            f"the cluster at {address} has another version of toolaudit ({', '.join(other)}) than this machine ({__version__})",
+            f"install {DISTRIBUTION} {__version__} where its scheduler and its workers run",
         )
 
 
