@@ -153,8 +153,8 @@ def files(count: int, folder: Path, seed: int = 1) -> None:
 
 
 def lists(megabytes: float, folder: Path, seed: int = 1) -> None:
-    """Message lists of Chat, a file each: what every peer says that it reads."""
-    source = Conversations(seed)
+    """Message lists of Chat, a file each, one in ten with a fault: what every peer says that it reads."""
+    source = Conversations(seed, Shape(faults=0.1))
     endless = (orjson.dumps(source.make("openai-chat")["messages"]) for _ in itertools.count())
     for number, data in enumerate(_until(megabytes, endless)):
         (folder / f"{number:05}.json").write_bytes(data)

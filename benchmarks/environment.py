@@ -32,6 +32,10 @@ class Environment:
         """A command that the distribution `name` brings. Raises Failed likewise."""
         return str(Path(self.python(name)).with_name(command))
 
+    def installed(self, name: str) -> str:
+        """The distribution `name` with its version."""
+        return requirements()[name].replace("==", " ")
+
     @property
     def _bin(self) -> Path:
         return self.folder / "bin"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.clock import Command, Failed, Turns
-from benchmarks.environment import Environment, requirements
-from benchmarks.rows import Bench, size
+from benchmarks.environment import Environment
+from benchmarks.rows import Bench, seconds
 
-MEGABYTES = 10
 ROUNDS = 3
 
 LIBRARY = """
@@ -42,6 +41,7 @@ class Peer:
     name: str
     limits: str
     words: Callable[[Environment, Path], tuple[str, ...]]
+    megabytes: float = 100
     codes: tuple[int, ...] = (0,)
     says: bool = True
     """Its last line sums up what it found."""
@@ -73,7 +73,7 @@ def _jq(environment: Environment, folder: Path) -> tuple[str, ...]:
 PEERS = (
     Peer(
         name="tessera-transcript",
-        limits="pairing in Messages and Chat; a file is one message list; no tables of rules, arguments, tools or places",
+        limits="pairing in Messages and Chat; a file is one message list, or one message a line",
         words=_tessera,
         codes=(0, 1),
     ),
@@ -89,8 +89,9 @@ PEERS = (
     ),
     Peer(
         name="tracelint",
-        limits="other questions: loops, repeated and invented arguments; what is missing it does not report",
+        limits="other questions: errors, loops, repeated and invented arguments; a call without a result is no finding of it",
         words=_tracelint,
+        megabytes=10,
         codes=(0, 1, 2),
         says=False,
     ),
@@ -103,26 +104,33 @@ PEERS = (
 )
 
 
-def compare(bench: Bench) -> Iterator[str]:
+def compare(bench: Bench, among: Sequence[Peer] = PEERS) -> Iterator[str]:
     """A line for each peer: how many times as long as the check it takes, or why there is no figure."""
-    folder = bench.corpora.path("lists", MEGABYTES)
-    yield f"peers, over {size(folder)} of Chat message lists:"
-    versions = {name: line.partition("==")[2] for name, line in requirements().items()}
-    for peer in PEERS:
-        yield f"  {peer.name} {versions.get(peer.name, '')}".rstrip() + ": " + _compared(bench, peer, folder) + f" ({peer.limits})"
-
-
-def _compared(bench: Bench, peer: Peer, folder: Path) -> str:
-    with tempfile.NamedTemporaryFile() as output:
+    yield "peers, over message lists of Chat, a file each:"
+    for peer in among:
         try:
-            command = peer.command(bench.environment, folder, output.name)
-            turns = Turns.of([command, bench.check(folder)], min(ROUNDS, bench.rounds))
+            yield f"  {_compared(bench, peer)} [{peer.limits}]"
         except Failed as failed:
-            return f"no figure: {failed}"
-        said = output.read().decode(errors="replace").strip().splitlines()
-    own, other = turns.median(1, "cpu"), turns.median(0, "cpu")
-    says = f', says "{_plain(said[-1])}"' if peer.says and said else f", ended with {turns.usages[0][-1].code}"
-    return f"{turns.ratio('cpu'):.2f} x the check: {other:.2f} s against {own:.2f} s cpu{says}"
+            yield f"  {peer.name}: no figure: {failed} [{peer.limits}]"
+
+
+def _compared(bench: Bench, peer: Peer) -> str:
+    folder = bench.corpora.path("lists", peer.megabytes)
+    with tempfile.NamedTemporaryFile() as output:
+        command = peer.command(bench.environment, folder, output.name)
+        turns = Turns.of([command, bench.check(folder)], min(ROUNDS, bench.rounds))
+        lines = output.read().decode(errors="replace").strip().splitlines()
+    other, own = seconds(turns.median(0, "cpu")), seconds(turns.median(1, "cpu"))
+    said = f'it says "{_plain(lines[-1])}"' if peer.says and lines else f"it ended with {turns.usages[0][-1].code}"
+    name = bench.environment.installed(peer.name) if command.words[0].startswith(str(bench.environment.folder)) else peer.name
+    return f"{name}: {turns.ratio('cpu'):.2f} x the check, {other} against {own} cpu; {said}, the check {_found(bench, folder)}"
+
+
+def _found(bench: Bench, folder: Path) -> str:
+    """What the check says of a folder, to hold against what a peer says."""
+    found = bench.report(folder)
+    broken = {finding["path"] for finding in found["findings"] if finding["severity"] == "error"}
+    return f'"{found["summary"]["files"]} files, {len(broken)} broken"'
 
 
 def _plain(line: str) -> str:

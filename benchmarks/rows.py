@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
@@ -73,17 +73,22 @@ class Bench:
         python = self.environment.python("zstandard") if lacks else sys.executable
         return Command(words=(python, "-c", code, *map(str, arguments)))
 
+    def report(self, path: Path) -> dict[str, Any]:
+        """The report of a check."""
+        with tempfile.NamedTemporaryFile() as file:
+            run(self.check(path, report=file.name))
+            found: dict[str, Any] = orjson.loads(file.read())
+        return found
+
     def verify(self, path: Path) -> None:
         """Raise Failed unless the check reads all of an input: a floor may only be compared with what does the whole work."""
         if path in self.verified:
             return
-        self.verified.add(path)
-        with tempfile.NamedTemporaryFile() as report:
-            Turns.of([self.check(path, report=report.name)], 1)
-            found = orjson.loads(report.read())
+        found = self.report(path)
         unread = sum(one["status"] != "read" for one in found["inputs"])
         if unread or not found["summary"]["calls"]:
             raise Failed(f"{path.name} is not read as a whole: {unread} files in part or not at all, {found['summary']['calls']} calls")
+        self.verified.add(path)
 
 
 class Row(Protocol):

@@ -14,9 +14,9 @@ from conversations import audited
 from benchmarks import clock, run
 from benchmarks.clock import Command, Failed, Turns
 from benchmarks.corpus import COUNTED, FOLDERS, STREAMS, Corpora, conversations, snapshots
-from benchmarks.environment import requirements
-from benchmarks.peers import PEERS
-from benchmarks.rows import ROWS, Budget, Figure, size
+from benchmarks.environment import Environment, requirements
+from benchmarks.peers import PEERS, Peer, compare
+from benchmarks.rows import ROWS, Bench, Budget, Figure, size
 from toolaudit.engine import Audit, Options
 from toolaudit.report import Report
 
@@ -166,6 +166,23 @@ def test_a_row_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]
 def test_sizes_are_said_for_people(tmp_path: Path) -> None:
     (tmp_path / "one").write_bytes(b"x" * 12_345)
     assert (size(tmp_path / "one"), size(tmp_path)) == ("12.3 kB", "1 files")
+
+
+def test_a_peer_is_held_against_the_check_and_one_that_fails_is_said_so(tmp_path: Path) -> None:
+    bench = Bench(Corpora(tmp_path), 1, Environment(tmp_path / "peers", wanted=False))
+    counts = "import os, sys; print(len(os.listdir(sys.argv[1])), 'files\\x1b')"
+    peers = [
+        Peer(name="counter", limits="counts", words=lambda _, folder: (sys.executable, "-c", counts, str(folder)), megabytes=0.2),
+        Peer(name="broken", limits="fails", words=lambda *_: (sys.executable, "-c", "import nowhere"), megabytes=0.2),
+        Peer(name="absent", limits="is none", words=lambda environment, _: (environment.python("turnsafe"),), megabytes=0.2),
+    ]
+    _, counter, broken, absent = compare(bench, peers)
+    files = len(list(bench.corpora.path("lists", 0.2).iterdir()))
+    assert re.search(
+        rf'counter: \d+\.\d\d x the check, .*; it says "{files} files\?", the check "{files} files, \d broken" \[counts\]', counter
+    )
+    assert "broken: no figure: `" in broken and "No module named 'nowhere'" in broken
+    assert "absent: no figure: `turnsafe` is not installed, and --no-peers rules out" in absent
 
 
 def test_every_peer_is_listed() -> None:
