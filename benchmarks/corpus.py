@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import itertools
@@ -12,7 +13,6 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +183,7 @@ def _line(value: dict[str, Any], *, escaped: bool = False) -> bytes:
 Stream = Callable[[float], Iterable[bytes]]
 STREAMS: dict[str, tuple[str, Stream]] = {
     "conversations": (".jsonl", conversations),
-    "unchecked": (".jsonl", partial(conversations, checked=False)),
+    "unchecked": (".jsonl", functools.partial(conversations, checked=False)),
     "messages": (".jsonl", messages),
     "blocks": (".jsonl", blocks),
     "snapshots": (".jsonl", snapshots),
@@ -238,6 +238,7 @@ class Corpora:
                 file.writelines(STREAMS[kind][1](size))
 
 
+@functools.cache
 def _edition() -> str:
     """A name that changes with the code that makes the inputs, so that none is kept that it would not make."""
     code = b"".join(Path(__file__).with_name(name).read_bytes() for name in ("conversations.py", "corpus.py"))
