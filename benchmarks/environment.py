@@ -48,7 +48,17 @@ class Environment:
         return {name: self._install(requirement) for name, requirement in requirements().items()}
 
     def _install(self, requirement: str) -> str | None:
-        command = [str(self._bin / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", requirement]
+        command = [
+            str(self._bin / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--retries",
+            "1",
+            requirement,
+        ]
         try:
             done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
         except subprocess.TimeoutExpired:
