@@ -1,4 +1,5 @@
-# make demo: install into .venv and audit the samples. make test: everything that must be green. make bench: how fast it is.
+# make demo: install into .venv and audit the samples. make test: everything that must be green. make bench: how fast it is,
+# against its budgets (benchmarks/README.md).
 # Needs Python 3.11 or later with venv.
 
 PYTHON ?= python3
@@ -28,7 +29,7 @@ $(VENV)/.developing: pyproject.toml setup.py | $(BIN)/python
 	touch $@ $(VENV)/.installed
 
 bench: $(VENV)/.installed
-	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.run $(BENCH)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info
