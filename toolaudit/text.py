@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 
+from toolaudit.regex import regex
+
 LONGEST = 1_000
 """So many characters of one text are shown: a sentence with its names is far shorter."""
 IDENTIFIER = 256
 """An id or a name of so many characters is written whole where a program reads it."""
 
 _DIGEST = 16
-_RUNNER = re.compile(r"##(?=vso\[|\[)", re.IGNORECASE)
+_RUNNER = regex(r"##(?=vso\[|\[)", re.IGNORECASE)
 
 # C0 and C1 controls, DEL, bidirectional overrides and isolates, zero-width characters, line separators, tags, lone surrogates.
-_UNSAFE = re.compile(
+_UNSAFE = regex(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 

@@ -11,6 +11,7 @@ import msgspec
 from toolaudit._version import __version__
 from toolaudit.outputs import Style
 from toolaudit.outputs._terminal import WORDS
+from toolaudit.regex import regex
 from toolaudit.report import Entry, Input, Summary, TargetVerdict
 from toolaudit.text import LONGEST, clip, identifier
 
@@ -19,9 +20,9 @@ HEADER = {"schema": SCHEMA, "tool": {"name": "toolaudit", "version": __version__
 
 _INPUT = ("path", "format", "target", "trajectories", "calls", "results", "status", "reason")
 _encode = msgspec.json.Encoder().encode
-_BEYOND = re.compile("[^ -~]")
-_LONE = re.compile("[\ud800-\udfff]")
-_RUNNER = re.compile(r"#(?=#vso\[|#\[)", re.IGNORECASE)
+_BEYOND = regex("[^ -~]")
+_LONE = regex("[\ud800-\udfff]")
+_RUNNER = regex(r"#(?=#vso\[|#\[)", re.IGNORECASE)
 
 
 class Report:

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from toolaudit.errors import UsageError
 from toolaudit.model import JSON, Finding, Ledger, Place, Severity, Side, Tool
+from toolaudit.regex import regex
 
 
 class Context(Struct, frozen=True, kw_only=True):
@@ -72,7 +73,7 @@ def rule(
 
 
 _HERE = os.path.dirname(__file__)  # noqa: PTH120
-_HEADER = re.compile(r"^@rule\((.*?)\)\ndef (\w+)", re.MULTILINE | re.DOTALL)
+_HEADER = regex(r"^@rule\((.*?)\)\ndef (\w+)", re.MULTILINE | re.DOTALL)
 
 
 @functools.cache
