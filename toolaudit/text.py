@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 from toolaudit.regex import regex
 
@@ -11,7 +16,7 @@ LONGEST = 1_000
 IDENTIFIER = 256
 """An id or a name of so many characters is written whole where a program reads it."""
 
-_DIGEST = 16
+DIGEST = 16
 _RUNNER = regex(r"##(?=vso\[|\[)", re.IGNORECASE)
 
 # C0 and C1 controls, DEL, bidirectional overrides and isolates, zero-width characters, line separators, tags, lone surrogates.
@@ -47,10 +52,23 @@ def identifier(text: str | None) -> str | None:
     """An id or a name for programs: a long one is cut, and a digest of all of it keeps it apart from others that begin alike."""
     if text is None or len(text) <= IDENTIFIER:
         return text
-    import hashlib
+    return f"{text[: IDENTIFIER - DIGEST - 1]}…{digest(text)}"
 
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
-    return f"{text[: IDENTIFIER - _DIGEST - 1]}…{digest}"
+
+def digest(text: str) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of `text`."""
+    return str(_sha256()(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST])
+
+
+@functools.cache
+def _sha256() -> Callable[[bytes], Any]:
+    """The interpreter's own SHA-256, where it has one: `hashlib` loads OpenSSL first, which takes longer than all there is to digest."""
+    try:
+        home = import_module("_sha2" if sys.version_info >= (3, 12) else "_sha256")
+    except ImportError:
+        home = import_module("hashlib")
+    found: Callable[[bytes], Any] = home.sha256
+    return found
 
 
 def clip(text: str, width: int) -> str:
