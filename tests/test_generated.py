@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 from toolaudit import FindingsError, folders, formats, outputs, rules, targets
 from toolaudit.cli._app import _app
 from toolaudit.engine import Audit, Options
-from toolaudit.outputs.json import finding
+from toolaudit.outputs.json import encoded, finding
 from toolaudit.report import Report
 
 README = ROOT / "README.md"
@@ -92,7 +92,7 @@ def test_a_broken_sample_reports_its_rule(path: Path) -> None:
 @pytest.mark.parametrize("path", BROKEN, ids=str)
 def test_a_machine_report_holds_no_content(path: Path) -> None:
     found = audited(path, rules=rules.select(["all"])).findings
-    report = json.dumps([finding(entry) for entry in found], default=str, ensure_ascii=False)
+    report = encoded([finding(entry) for entry in found])
     assert [text for text in _content((ROOT / path).read_text("utf-8")) if json.dumps(text, ensure_ascii=False)[1:-1] in report] == []
 
 

@@ -15,8 +15,8 @@ LONGEST = 1_000
 """So many characters of one text are shown: a sentence with its names is far shorter."""
 IDENTIFIER = 256
 """An id or a name of so many characters is written whole where a program reads it."""
-
 DIGEST = 16
+_LONG = 1 << 16
 _RUNNER = regex(r"##(?=vso\[|\[)", re.IGNORECASE)
 
 # C0 and C1 controls, DEL, bidirectional overrides and isolates, zero-width characters, line separators, tags, lone surrogates.
@@ -57,12 +57,14 @@ def identifier(text: str | None) -> str | None:
 
 def digest(text: str) -> str:
     """The first 16 hexadecimal digits of the SHA-256 of `text`."""
-    return str(_sha256()(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST])
+    data = text.encode("utf-8", "surrogatepass")
+    sha256 = _small_sha256() if len(data) < _LONG else import_module("hashlib").sha256
+    return str(sha256(data).hexdigest()[:DIGEST])
 
 
 @functools.cache
-def _sha256() -> Callable[[bytes], Any]:
-    """The interpreter's own SHA-256, where it has one: `hashlib` loads OpenSSL first, which takes longer than all there is to digest."""
+def _small_sha256() -> Callable[[bytes], Any]:
+    """The interpreter's own SHA-256, where it has one: `hashlib` loads OpenSSL first, which pays for long texts only."""
     try:
         home = import_module("_sha2" if sys.version_info >= (3, 12) else "_sha256")
     except ImportError:

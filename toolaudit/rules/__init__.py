@@ -84,6 +84,7 @@ def headers(names: list[str]) -> dict[str, Header]:
     return {name: Header(**{**said, "name": name, "severity": Severity.named(said["severity"])}) for name, said in read(names).items()}
 
 
+@functools.cache
 def check(name: str) -> Check:
     """The function of the rule called `name`; imports its file."""
     module = name.replace("-", "_")
