@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 from msgspec import Struct, field
@@ -75,10 +75,14 @@ class Memory(Struct):
 
 
 class Audit:
-    """One run: told what to read, it fills `report`."""
+    """One run: told what to read, it fills `report`.
 
-    def __init__(self, options: Options) -> None:
+    `progress` is told of each finished piece of work: how many bytes it had, and the path they belong to.
+    """
+
+    def __init__(self, options: Options, progress: Callable[[int, str], None] | None = None) -> None:
         self.options = options
+        self.progress = progress
         self.report = Report()
         self.memory = Memory()
         self.only = formats.format(options.input_format) if options.input_format else None
@@ -119,6 +123,8 @@ class Audit:
         reading = self._reading(Input(path=source.path, named=source.named), self._prove())
         try:
             self._all(reading, reading.read(records(stream, source.path, max_record=self.options.max_record)))
+            if self.progress is not None:
+                self.progress(stream.tell() if stream.seekable() else 0, source.path)
         finally:
             if source.file is not None:
                 stream.close()
