@@ -99,6 +99,7 @@ def manual(name: str) -> str:
     return inspect.cleandoc(check(name).__doc__ or "")
 
 
+@functools.cache
 def why(name: str) -> str:
     """The first paragraph under "Why it matters" on the rule's page."""
     _, _, rest = manual(name).partition("## Why it matters\n")
