@@ -33,10 +33,10 @@ def run(*args: str | Path, stdin: bytes = b"", env: Mapping[str, str] | None = N
     return execute([str(SCRIPT), *map(str, args)], stdin=stdin, env=env, cwd=cwd)
 
 
-def python(code: str, *args: str | Path, stdin: bytes = b"", flags: tuple[str, ...] = ()) -> Ran:
+def python(code: str, *args: str | Path, stdin: bytes = b"") -> Ran:
     """Python code that may call `main()` with `args` for its arguments."""
     start = f"import sys; sys.argv[0] = 'toolaudit'\nfrom toolaudit.cli import main\n{code}"
-    return execute([sys.executable, *flags, "-c", start, *map(str, args)], stdin=stdin)
+    return execute([sys.executable, "-c", start, *map(str, args)], stdin=stdin)
 
 
 def shell(command: str, *args: str | Path, env: Mapping[str, str] | None = None) -> Ran:

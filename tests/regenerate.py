@@ -1,4 +1,4 @@
-"""Writes what is derived from the code: the broken samples, and the marked blocks of the README.
+"""Writes what is derived from the code: the tables of rules and targets, the broken samples, and the marked blocks of the README.
 
 `python -m tests.regenerate`, from the root of the repository. `tests/test_generated.py` fails where this has not been done.
 """
@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
+import msgspec
+
 from tests.cli_helper import run
-from toolaudit import formats, notation, outputs, rules, targets
+from toolaudit import folders, formats, notation, outputs, rules, targets
 from toolaudit.cli._app import _EPILOG
 from toolaudit.engine import Audit, Options
 from toolaudit.model import JSON
@@ -83,6 +85,23 @@ def _format_of(text: str) -> str:
     audit = Audit(Options())
     audit.paths(["-"], io.BytesIO(text.encode()), stdin_name="example")
     return audit.report.inputs[0].format or _NO_FORMAT
+
+
+# -------------------------------------------------------------------------------------------------------------------- tables
+
+
+def tables() -> dict[str, str]:
+    """The text of each table by its path from the root: what the files of a folder say, gathered."""
+    said = {
+        rules: rules.headers(folders.names(rules.__path__[0])),
+        targets: {name: targets.read(name) for name in targets.names()},
+    }
+    return {f"{folder.__path__[0]}/{folders.TABLE}": _rows(rows) for folder, rows in said.items()}
+
+
+def _rows(rows: dict[str, JSON]) -> str:
+    """One row a line, for the sake of those who read what has changed."""
+    return "{\n" + ",\n".join(f'"{name}":{msgspec.json.encode(row).decode()}' for name, row in rows.items()) + "\n}\n"
 
 
 # ------------------------------------------------------------------------------------------------------------- README blocks
@@ -166,6 +185,10 @@ BLOCKS: dict[str, Callable[[], str]] = {
 
 def main() -> None:
     """Write everything; what is derived no longer is removed."""
+    for name, text in tables().items():
+        Path(name).write_text(text, "utf-8", newline="\n")
+    rules.catalogue.cache_clear()
+    targets.law.cache_clear()
     fresh = broken()
     for path in (ROOT / BROKEN).rglob("*"):
         if path.is_file() and path.relative_to(ROOT).as_posix() not in fresh:

@@ -606,7 +606,20 @@ def test_help_names_every_option() -> None:
     checked = run("check", "--help").out
     for option in (
         *("--select", "--ignore", "--extend-select", "--fail-on", "--exit-zero", "--target", "--sent", "--deep", "--jobs", "--tools"),
-        *("--input-format", "--at", "--strict", "--show-content", "--check-shape", "--color", "-q", "-v", "--stdin-filename", "-o", "-f"),
+        *(
+            "--input-format",
+            "--at",
+            "--strict",
+            "--show-content",
+            "--check-shape",
+            "--color",
+            "--no-progress",
+            "-q",
+            "-v",
+            "--stdin-filename",
+            "-o",
+            "-f",
+        ),
         *("--output-format", "--max-record-size", "TOOLAUDIT_OUTPUT_FORMAT"),
     ):
         assert option in checked
@@ -626,8 +639,8 @@ def test_completion_offers_names() -> None:
 
 def imported(*args: str | Path) -> set[str]:
     """The modules that a run imports."""
-    ran = python("main()", *args, flags=("-X", "importtime"))
-    return {line.rpartition("|")[2].strip() for line in ran.err.splitlines() if line.startswith("import time:")}
+    ran = python("import atexit\natexit.register(lambda: sys.stderr.write(' '.join(sys.modules)))\nmain()", *args)
+    return set(ran.err.split())
 
 
 def test_a_healthy_file_is_checked_without_the_heavy_libraries(good: Path) -> None:
@@ -636,6 +649,14 @@ def test_a_healthy_file_is_checked_without_the_heavy_libraries(good: Path) -> No
     assert not modules & {"rich", "jsonschema", "jsonschema_rs", "typer", "importlib.metadata", "asyncio"}
     assert not {name for name in modules if name.startswith("toolaudit.rules.") and "._" not in name}
     assert not imported("check", "-f", "json", "--sent", good) & {"rich", "jsonschema", "jsonschema_rs"}
+
+
+def test_a_faulty_file_is_checked_without_what_one_file_never_needs(bad: Path) -> None:
+    """Among it the validator of arguments, and whatever reads rules and laws from their own files."""
+    modules = imported("check", "-f", "concise", bad)
+    assert "toolaudit.rules.missing_result" in modules
+    assert not modules & {"rich", "jsonschema", "jsonschema_rs", "typer", "tomllib", "hashlib", "pkgutil", "pathlib", "urllib.parse"}
+    assert not modules & {"toolaudit.rules._headers", "toolaudit.cli._progress", "toolaudit.rails"}
 
 
 def test_the_version_needs_nothing() -> None:
@@ -647,6 +668,7 @@ PLAIN = [
     ["check", "a", "-", "b"],
     ["check", "-f", "json", "a"],
     ["check", "a", "--output-format", "jsonl", "--exit-zero"],
+    ["check", "a", "--no-progress"],
     ["check", "-f", "json", "-f", "full", "a"],
     ["check", ""],
 ]

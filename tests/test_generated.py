@@ -15,10 +15,10 @@ import typer
 from tests import regenerate
 from tests.cli_helper import SCRIPT, execute
 from tests.conftest import ROOT
-from toolaudit import FindingsError, formats, outputs, rules, targets
+from toolaudit import FindingsError, folders, formats, outputs, rules, targets
 from toolaudit.cli._app import _app
 from toolaudit.engine import Audit, Options
-from toolaudit.outputs.json import finding
+from toolaudit.outputs.json import encoded, finding
 from toolaudit.report import Report
 
 README = ROOT / "README.md"
@@ -38,6 +38,19 @@ def audited(path: Path, **options: object) -> Report:
 def test_the_broken_samples_are_fresh() -> None:
     stored = {path.as_posix(): (ROOT / path).read_text("utf-8") for path in BROKEN}
     assert stored == regenerate.broken(), "run `python -m tests.regenerate`"
+
+
+def test_the_tables_are_fresh() -> None:
+    for path, text in regenerate.tables().items():
+        assert Path(path).read_text("utf-8") == text, "run `python -m tests.regenerate`"
+
+
+def test_a_rule_that_the_table_does_not_know_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = rules.catalogue()
+    shutil.copytree(rules.__path__[0], tmp_path, dirs_exist_ok=True)
+    (tmp_path / folders.TABLE).write_text(json.dumps({"missing-result": {"name": "missing-result", "category": "pairing", "severity": 1}}))
+    monkeypatch.setattr(rules, "__path__", [str(tmp_path)])
+    assert rules.catalogue.__wrapped__() == known
 
 
 def test_the_readme_is_fresh() -> None:
@@ -79,7 +92,7 @@ def test_a_broken_sample_reports_its_rule(path: Path) -> None:
 @pytest.mark.parametrize("path", BROKEN, ids=str)
 def test_a_machine_report_holds_no_content(path: Path) -> None:
     found = audited(path, rules=rules.select(["all"])).findings
-    report = json.dumps([finding(entry) for entry in found], default=str, ensure_ascii=False)
+    report = encoded([finding(entry) for entry in found])
     assert [text for text in _content((ROOT / path).read_text("utf-8")) if json.dumps(text, ensure_ascii=False)[1:-1] in report] == []
 
 

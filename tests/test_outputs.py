@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import time
@@ -19,7 +20,9 @@ from toolaudit.errors import UsageError
 from toolaudit.model import Severity
 from toolaudit.outputs import Style, names, output
 from toolaudit.outputs._closing import closing
+from toolaudit.outputs.json import Finding, finding
 from toolaudit.report import Entry, InferredCause, Input, RelatedPlace, Row, Summary, TargetVerdict
+from toolaudit.text import digest
 
 
 def entry(**more: Any) -> Entry:
@@ -502,3 +505,19 @@ def _best(work: Any) -> float:
         work()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+def test_each_field_of_a_finding_holds_what_its_name_says() -> None:
+    numbers = {"turn": 4, "line": 5, "record": 6, "repeats": 7}
+    names = {name: name for name in Finding.__struct_fields__ if isinstance(getattr(entry(), name), str | None) and name not in numbers}
+    more = numbers | names | {"severity": Severity.NOTE, "cause": InferredCause("retry", "low")}
+    given = entry(**more)
+    said = finding(given)
+    assert {name: getattr(said, name) for name in said.__struct_fields__} == {
+        name: getattr(given, name) for name in said.__struct_fields__
+    } | {"severity": "note"}
+
+
+@pytest.mark.parametrize("text", ["", "call_1", "\ud800", "é" * 100_000])
+def test_a_digest_is_that_of_the_standard(text: str) -> None:
+    assert digest(text) == hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 from msgspec import Struct, field
@@ -90,10 +91,14 @@ class Memory:
 
 
 class Audit:
-    """One run: told what to read, it fills `report`."""
+    """One run: told what to read, it fills `report`.
 
-    def __init__(self, options: Options) -> None:
+    `progress` is told of each finished piece of work: how many bytes it had, and the path they belong to.
+    """
+
+    def __init__(self, options: Options, progress: Callable[[int, str], None] | None = None) -> None:
         self.options = options
+        self.progress = progress
         self.report = Report()
         self.memory = Memory()
         self.only = formats.format(options.input_format) if options.input_format else None
@@ -134,6 +139,8 @@ class Audit:
         try:
             reading = self.reading(Input(path=source.path, named=source.named), quick=self.quick)
             self.merge(self.complete(reading, reading.read(records(stream, source.path, max_record=self.options.max_record))))
+            if self.progress is not None:
+                self.progress(stream.seek(0, os.SEEK_END) if stream.seekable() else 0, source.path)
         finally:
             if source.file is not None:
                 stream.close()
@@ -330,8 +337,6 @@ def audit(given: JSON, options: Options | None = None) -> Report:
 
     Raises InputError when a named path cannot be read at all; everything else is in the report.
     """
-    import os
-
     run = Audit(options or Options())
     if isinstance(given, (str, os.PathLike)):
         run.paths([os.fspath(given)])

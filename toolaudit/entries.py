@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
@@ -10,6 +9,7 @@ from msgspec import Struct
 from toolaudit import places, rules, targets
 from toolaudit.model import Finding, Key, Ledger, Place, Severity
 from toolaudit.report import Entry, InferredCause, RelatedPlace, Row, TargetVerdict
+from toolaudit.text import digest
 
 
 class Judged(Struct, frozen=True):
@@ -96,7 +96,7 @@ def _fingerprints(ledger: Ledger, found: list[Judged], path: str) -> Iterator[st
         finding = one.finding
         text = "\0".join(["1", finding.rule, ledger.trajectory.id or path, finding.call_id or f"{finding.tool}"])
         ordinal = used[text] = used.get(text, -1) + 1
-        yield hashlib.sha256(f"{text}\0{ordinal}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        yield digest(f"{text}\0{ordinal}")
 
 
 def _entry(ledger: Ledger, one: Judged, where: Whereabouts, lines: dict[tuple[Key, ...], int], marks: tuple[str, str | None]) -> Entry:

@@ -10,8 +10,9 @@ from toolaudit import formats, notation, rules
 from toolaudit.engine import Audit, Options
 from toolaudit.model import JSON
 from toolaudit.outputs import Style, full
+from toolaudit.regex import regex
 
-_STORED = re.compile(r"^## Bad[^\n]*\n(?:(?!^## ).)*?^```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_STORED = regex(r"^## Bad[^\n]*\n(?:(?!^## ).)*?^```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
 """A bad example that the notation cannot show, as it is stored."""
 
 

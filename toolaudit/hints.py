@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from toolaudit.regex import regex
+
 WINDOW = 256
 """How many characters of the beginning and of the end of a result are looked at."""
 SENTENCE = 120
@@ -59,7 +61,7 @@ def _may_hold_secret(ends: str) -> bool:
     )
 
 
-_CALL_MARK = re.compile(
+_CALL_MARK = regex(
     r"^ {0,3}(?:<(?:[|｜]|tool|function|invoke|\w{1,20}:(?:tool|function|invoke))"
     r"|\[(?:[Tt]ool|TOOL|Us|Call|Invok|[Aa]ssistant |[Ff]unction)"
     r"|Action|(?:Call|Us|Invok)(?:ed|ing) (?:the )?(?:tool|function)|tool_(?:use|call)|(?:print\()?default_api\.)",
@@ -84,7 +86,7 @@ def _opens_json_call(text: str) -> bool:
     return text[:1] in ("{", " ", "\n") and '"name"' in text
 
 
-_RESULT_MARK = re.compile(
+_RESULT_MARK = regex(
     r"^ {0,3}(?:<(?:\w{1,20}:)?(?:tool|function)_(?:re|out)"
     r"|\[(?:Result|Output|Response|[Tt]ool|TOOL|[Ff]unction|[\w.:/-]{1,128} (?:for '|[Rr]esult\]|[Oo]utput\]))"
     r"|(?:The )?(?:[Tt]ool|TOOL|[Ff]unction)[ _]|(?:Results?|Output|Response) (?:of|from|for) |Observation|## Return|EXECUTION RESULT)",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from toolaudit.model import Call
+from toolaudit.regex import regex
 
 _SEPARATORS = "|:_-#./"
 
@@ -29,7 +28,7 @@ def relation(ref: str, call: Call) -> str:
     return _affix(ref, own)
 
 
-_PREFIX = re.compile(r"^(?:call|fc|ctc|toolu|tooluse|toolu_bdrk|toolu_vrtx|srvtoolu|chatcmpl-tool|fco|tool|functions)[_.-]")
+_PREFIX = regex(r"^(?:call|fc|ctc|toolu|tooluse|toolu_bdrk|toolu_vrtx|srvtoolu|chatcmpl-tool|fco|tool|functions)[_.-]")
 
 
 def _stem(key: str) -> str:

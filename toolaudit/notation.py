@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from toolaudit.model import Call, Other, Place, Result, Role, Text, Tool, Trajectory, Turn
+from toolaudit.regex import regex
 
 
 class Example(Struct, kw_only=True):
@@ -35,14 +36,14 @@ class Example(Struct, kw_only=True):
     expected: list[tuple[str, int]] = field(default_factory=list)
 
 
-_FENCE = re.compile(r"^## (Bad|Good)[^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-_BLOCK = re.compile(r"^```transcript\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"^```(jsonl?)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_MARK = re.compile(r"\s+# ((?:[a-z]+(?:-[a-z]+)+)(?:, [a-z]+(?:-[a-z]+)+)*)\s*$")
-_ROLE = re.compile(r"(system|user|assistant|tool|tools|target)\b(?:\s*\(([^)]*)\))?\s*(.*)$")
-_CALL = re.compile(r"([-~])>\s+(\S+)\s+([\w.$:-]+)\((.*)\)$")
-_OTHER = re.compile(r"([*@%]) (?:\[(\S+)\] ?)?(.*)$")
-_RESULT = re.compile(r"<([-~])(!?)\s+(\S+)\s?(.*)$")
+_FENCE = regex(r"^## (Bad|Good)[^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_BLOCK = regex(r"^```transcript\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_FILE = regex(r"^```(jsonl?)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_MARK = regex(r"\s+# ((?:[a-z]+(?:-[a-z]+)+)(?:, [a-z]+(?:-[a-z]+)+)*)\s*$")
+_ROLE = regex(r"(system|user|assistant|tool|tools|target)\b(?:\s*\(([^)]*)\))?\s*(.*)$")
+_CALL = regex(r"([-~])>\s+(\S+)\s+([\w.$:-]+)\((.*)\)$")
+_OTHER = regex(r"([*@%]) (?:\[(\S+)\] ?)?(.*)$")
+_RESULT = regex(r"<([-~])(!?)\s+(\S+)\s?(.*)$")
 
 
 def blocks(manual: str) -> Iterator[tuple[str, str]]:

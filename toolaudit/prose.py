@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from toolaudit.hints import may_hold_call, may_hold_result
 from toolaudit.model import Confidence
+from toolaudit.regex import regex
 
 EDGE = 1024
 """How many characters of each end of a text are put to the first test."""
@@ -54,7 +55,7 @@ class Notation(Struct, frozen=True, gc=False):
 
 def _notation(shown: str, weight: Literal["token", "bracket", "words"], pattern: str) -> Notation:
     filled = pattern.replace("NAME", f"(?P<name>{_NAME})").replace("QUOTE", _QUOTE)
-    return Notation(shown, re.compile(rf"^ {{0,3}}(?:{filled})", re.MULTILINE), weight)
+    return Notation(shown, regex(rf"^ {{0,3}}(?:{filled})", re.MULTILINE), weight)
 
 
 # ---------------------------------------------------------------------------------------------------------------- vocabulary
@@ -83,10 +84,10 @@ _CALLS = (
     _notation("tool_use: …", "words", r"tool_(?:use|call)s?\s{0,2}:\s{0,3}QUOTENAMEQUOTE\s{0,2}[({]"),
 )
 _HEADS = frozenset({"[Tool call: …]", "Calling tool …"})
-_PAYLOAD = re.compile(rf"{_QUOTE}\s?(?:\([\w:.-]{{1,80}}\))?\s?\]?(?!\()[:,\s]{{0,4}}(?:with\s)?(?:the\s)?{_ARGS}\(?\s?[{{\[]")
-_IN_BRACKETS = re.compile(rf"{_QUOTE}\s?\(")
-_ALONE = re.compile(rf"{_QUOTE}\][ \t]*(?:\n|\Z)")
-_JSON_CALL = re.compile(
+_PAYLOAD = regex(rf"{_QUOTE}\s?(?:\([\w:.-]{{1,80}}\))?\s?\]?(?!\()[:,\s]{{0,4}}(?:with\s)?(?:the\s)?{_ARGS}\(?\s?[{{\[]")
+_IN_BRACKETS = regex(rf"{_QUOTE}\s?\(")
+_ALONE = regex(rf"{_QUOTE}\][ \t]*(?:\n|\Z)")
+_JSON_CALL = regex(
     r'\{\s{0,20}(?:"type"\s{0,3}:\s{0,3}"function"\s{0,3},\s{0,20})?'
     rf'"name"\s{{0,3}}:\s{{0,3}}"({_NAME})"\s{{0,3}},\s{{0,20}}"(?:arguments|parameters)"\s{{0,3}}:'
 )
@@ -106,14 +107,14 @@ _RESULTS = (
     _notation("Return of …", "words", r"## Return of NAME"),
 )
 _OBSERVED = _notation("Observation: …", "words", r"Observation\s{0,2}:\s{0,4}[^\s]")
-_VALUE = re.compile(rf"{_QUOTE}(?:\s?\([^\n()]{{0,120}}\))?\)?\]?{_QUOTE}\s?(?:(?:returned|result|output)\s?)?[:\]\n]\s{{0,4}}[^\s]")
+_VALUE = regex(rf"{_QUOTE}(?:\s?\([^\n()]{{0,120}}\))?\)?\]?{_QUOTE}\s?(?:(?:returned|result|output)\s?)?[:\]\n]\s{{0,4}}[^\s]")
 _VALUED = frozenset({"[Result of …]", "Tool result for …", "Result of …", "Return of …"})
 
-_NAMED = re.compile(
+_NAMED = regex(
     rf"""["'](?:name|tool_name|tool)["']\s{{0,3}}:\s{{0,3}}["']({_NAME})["']|<function=({_NAME})>|invoke name="({_NAME})\""""
     rf"""|functions\.({_NAME})|tool▁sep｜>({_NAME})|<(?:tool_)?name>({_NAME})<|python_tag\|>({_NAME})\("""
 )
-_EXAMPLE = re.compile(r"\b(?:example|format|syntax|notation|looks? like|template|for instance|e\.g\.|such as)\b", re.IGNORECASE)
+_EXAMPLE = regex(r"\b(?:example|format|syntax|notation|looks? like|template|for instance|e\.g\.|such as)\b", re.IGNORECASE)
 
 
 def _ends(text: str, deep: bool) -> str:
@@ -169,13 +170,13 @@ def _result_trace(notation: Notation, said: str, match: re.Match[str], tools: Co
     return None if trace is None else Trace(trace.notation, trace.name, key, trace.confidence, trace.known, opens)
 
 
-_IMITATION = re.compile(
+_IMITATION = regex(
     r"(?:\*\*|#{1,4} )?(?:(?:[Tt]ool |[Ff]unction )?(?:[Rr]esult|[Oo]utput|[Rr]esponse)s?|[Oo]bservation|Returned)(?:\*\*)?"
     r"\s{0,2}:(?:\*\*)?\s{0,4}[^\s]"
 )
-_IMITATED_BRACKET = re.compile(r"\[(?:[Tt]ool|[Ff]unction) (?:[Rr]esult|[Oo]utput|[Rr]esponse)\b")
-_IMITATED_TAG = re.compile(r"^ {0,3}</?(?:\w{1,20}:)?(?:tool|function)_(?:response|result|output)s?>", re.MULTILINE)
-_CONSOLE = re.compile(
+_IMITATED_BRACKET = regex(r"\[(?:[Tt]ool|[Ff]unction) (?:[Rr]esult|[Oo]utput|[Rr]esponse)\b")
+_IMITATED_TAG = regex(r"^ {0,3}</?(?:\w{1,20}:)?(?:tool|function)_(?:response|result|output)s?>", re.MULTILINE)
+_CONSOLE = regex(
     r"\b[0-9a-f]{6,40}\.\.\.?[0-9a-f]{6,40} {1,9}\S{1,200} -> \S|^(?:exit (?:code|status)|Process exited with)\b.{0,20}\d", re.MULTILINE
 )
 

@@ -665,6 +665,8 @@ class _Drawing:
         shape = self._shape(row)
         glyphs = list(self._beside(row, shape))
         self._advance(row, shape)
+        if not self.ink.color:
+            return self._glyphs("".join(glyph for glyph, _ in glyphs))
         runs = groupby(glyphs, key=lambda stroke: self._look(*stroke))
         return "".join(self.ink.paint(self._glyphs("".join(glyph for glyph, _ in run)), *look) for look, run in runs)
 

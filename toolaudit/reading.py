@@ -5,7 +5,6 @@ and keeps account of what was not understood.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from toolaudit.errors import UsageError
 from toolaudit.formats import BARE, Format, Message
 from toolaudit.formats._look import Found, Loose, Other, Search, Seen, Tie, is_response
 from toolaudit.model import JSON, Key, Place, Trajectory, Unknown
+from toolaudit.regex import regex
 from toolaudit.report import Input
 from toolaudit.sources.records import Again, NotJSON, NotText, Record, Unreadable, decode, reread, salvage, unreadable
 
@@ -427,7 +427,7 @@ def _message_of(response: JSON) -> JSON:
     return choices[0].get("message") if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
 
 
-_INDEX = re.compile("0|[1-9][0-9]{0,17}")
+_INDEX = regex("0|[1-9][0-9]{0,17}")
 
 
 def follow(value: JSON, place: Place, pointer: str) -> tuple[JSON, Place] | None:

@@ -6,12 +6,12 @@ What is known of a record depends on the lines right before it and on nothing el
 
 from __future__ import annotations
 
-import re
 from collections import deque
 
 from msgspec import Struct, field
 
 from toolaudit.express import NotProved, Walk, conversation, finish, prove
+from toolaudit.regex import regex
 from toolaudit.report import Tally
 from toolaudit.sources.scan import past_blank, past_value
 
@@ -20,7 +20,7 @@ LINES = 8
 LONGEST = 8 << 20
 """A longer record is not kept for comparison."""
 
-_LIST = re.compile(rb'"(?:messages|input)"\s*+:\s*+\[\s*+')
+_LIST = regex(rb'"(?:messages|input)"\s*+:\s*+\[\s*+')
 
 
 class Kept(Struct, gc=False):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from toolaudit.regex import regex
 
 LONGEST = 1_000
 """So many characters of one text are shown: a sentence with its names is far shorter."""
 IDENTIFIER = 256
 """An id or a name of so many characters is written whole where a program reads it."""
-
-_DIGEST = 16
-_RUNNER = re.compile(r"##(?=vso\[|\[)", re.IGNORECASE)
+DIGEST = 16
+_LONG = 1 << 16
+_RUNNER = regex(r"##(?=vso\[|\[)", re.IGNORECASE)
 
 # C0 and C1 controls, DEL, bidirectional overrides and isolates, zero-width characters, line separators, tags, lone surrogates.
-_UNSAFE = re.compile(
+_UNSAFE = regex(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
@@ -45,10 +52,25 @@ def identifier(text: str | None) -> str | None:
     """An id or a name for programs: a long one is cut, and a digest of all of it keeps it apart from others that begin alike."""
     if text is None or len(text) <= IDENTIFIER:
         return text
-    import hashlib
+    return f"{text[: IDENTIFIER - DIGEST - 1]}…{digest(text)}"
 
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
-    return f"{text[: IDENTIFIER - _DIGEST - 1]}…{digest}"
+
+def digest(text: str) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of `text`."""
+    data = text.encode("utf-8", "surrogatepass")
+    sha256 = _small_sha256() if len(data) < _LONG else import_module("hashlib").sha256
+    return str(sha256(data).hexdigest()[:DIGEST])
+
+
+@functools.cache
+def _small_sha256() -> Callable[[bytes], Any]:
+    """The interpreter's own SHA-256, where it has one: `hashlib` loads OpenSSL first, which pays for long texts only."""
+    try:
+        home = import_module("_sha2" if sys.version_info >= (3, 12) else "_sha256")
+    except ImportError:
+        home = import_module("hashlib")
+    found: Callable[[bytes], Any] = home.sha256
+    return found
 
 
 def clip(text: str, width: int) -> str:

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from toolaudit.hints import LONGEST_PLACEHOLDER, SENTENCE, WINDOW, may_report_failure
 from toolaudit.model import JSON, Confidence
+from toolaudit.regex import regex
 
 Failure = Literal["timeout", "cancelled", "interrupted", "unknown", "error"]
 
@@ -93,7 +94,7 @@ Known: TypeAlias = tuple[str, str, re.Pattern[str]]
 
 
 def _known(marker: str, what: str, pattern: str) -> Known:
-    return marker, what, re.compile(_FREE + pattern + r"(?![A-Za-z0-9])")
+    return marker, what, regex(_FREE + pattern + r"(?![A-Za-z0-9])")
 
 
 _KEYS: dict[str, tuple[Known, ...]] = {
@@ -114,11 +115,11 @@ _KEYS: dict[str, tuple[Known, ...]] = {
     "AIz": (_known("AIza", "a Google API key", r"AIza([A-Za-z0-9_-]{35})"),),
 }
 """Keys by two or three characters that are rare in prose and cheap to look for: marker, what it is, what it looks like."""
-_BLOCK = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY-----(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{20}")
-_JWT = re.compile(_FREE + r"eyJ[A-Za-z0-9_-]{8,4096}\.eyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{16,1024}")
+_BLOCK = regex(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY-----(?:\s|\\[nr]){1,4}[A-Za-z0-9+/=]{20}")
+_JWT = regex(_FREE + r"eyJ[A-Za-z0-9_-]{8,4096}\.eyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{16,1024}")
 _JOHN_DOE = "IkpvaG4gRG9lI"
 """The example that every page about such tokens shows."""
-_ADDRESS = re.compile(
+_ADDRESS = regex(
     r"""(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,20}://([^\s:/@"'<>`]{0,64}):([^\s:/@"'<>`]{1,128})@(\[|[A-Za-z0-9.-]{1,253})"""
 )
 
@@ -141,7 +142,7 @@ _STAND_INS = frozenset(
     my-secret-pw supersecret x-oauth-basic""",
     )
 )
-_NO_PASSWORD = re.compile(r"[${}<>*\[\]()…]|%[({sv]|\.\.\.|redacted|example|x{3}|\A\d{1,5}\Z", re.IGNORECASE)
+_NO_PASSWORD = regex(r"[${}<>*\[\]()…]|%[({sv]|\.\.\.|redacted|example|x{3}|\A\d{1,5}\Z", re.IGNORECASE)
 
 
 def _is_stand_in(user: str, password: str) -> bool:
@@ -156,7 +157,7 @@ def _is_example(host: str, password: str) -> bool:
     return host.endswith((".example", ".test", ".invalid")) or host.startswith("example.") or ".example." in host
 
 
-_MADE_UP = re.compile(r"example|placeholder|redacted|your|dummy|fake|test|x{4}|0{6}|1234567|abcdef|\.\.\.", re.IGNORECASE)
+_MADE_UP = regex(r"example|placeholder|redacted|your|dummy|fake|test|x{4}|0{6}|1234567|abcdef|\.\.\.", re.IGNORECASE)
 
 
 def _sureness(whole: str, body: str) -> Confidence | None:
@@ -193,7 +194,7 @@ def _failure(head: str) -> Failure | None:
     return _outcome(head) if _REPORT.match(head) else _outcome_of_sentence(head)
 
 
-_REPORT = re.compile(
+_REPORT = regex(
     r"""(?:[\s\[(*<#!>-]{0,3}(?:fatal\s)?error[\])*>!\s]{0,2}(?::|\sexecuting|\scalling|\srunning|\soccurred)
     |\{\s*"(?:error|errors|exception)"\s*:(?!\s*(?:null|false|""|\[\]|\{\}|0))
     |traceback\s\(most\srecent
@@ -205,13 +206,13 @@ _REPORT = re.compile(
     |(?:the\s)?(?:command|tool|request|call|execution|operation)\s(?:was\s)?(?:cancell?ed|aborted|interrupted))""",
     re.VERBOSE,
 )
-_TIMEOUT = re.compile(r"time[d ]?-?\s?out(?!\s?[=\"']|:\s?\d)|timeout(?:error|exception)|deadline.{0,3}exceeded")
-_UNKNOWN = re.compile(
+_TIMEOUT = regex(r"time[d ]?-?\s?out(?!\s?[=\"']|:\s?\d)|timeout(?:error|exception)|deadline.{0,3}exceeded")
+_UNKNOWN = regex(
     r"connection.{0,12}(?:reset|closed|lost|aborted|dropped|terminated)|econnreset|epipe|broken pipe|socket hang up|hung up"
     r"|(?:outcome|status|result) (?:is )?(?:unknown|uncertain)|remote end closed|bad gateway|gateway timeout|no response"
 )
-_CANCELLED = re.compile(r"cancell?ed|\baborted|abort(?:error|ed)")
-_INTERRUPTED = re.compile(r"\binterrupted|interrupt(?:error|ed)")
+_CANCELLED = regex(r"cancell?ed|\baborted|abort(?:error|ed)")
+_INTERRUPTED = regex(r"\binterrupted|interrupt(?:error|ed)")
 
 
 def _outcome(head: str) -> Failure:
@@ -224,7 +225,7 @@ def _outcome(head: str) -> Failure:
     return "interrupted" if _INTERRUPTED.search(head) else "error"
 
 
-_DENIAL = re.compile(r"\b(?:no|not|never|without|none|0|if|when|before|until)\b|[{}=|]")
+_DENIAL = regex(r"\b(?:no|not|never|without|none|0|if|when|before|until)\b|[{}=|]")
 
 
 def _outcome_of_sentence(head: str) -> Failure | None:
@@ -236,7 +237,7 @@ def _outcome_of_sentence(head: str) -> Failure | None:
     return outcome if told else None
 
 
-_OF_A_CALL = re.compile(r"tool|command|request|call\b|execution|operation|process|by (?:the )?user|^\W{0,2}[a-z]{1,12}\W{0,2}$")
+_OF_A_CALL = regex(r"tool|command|request|call\b|execution|operation|process|by (?:the )?user|^\W{0,2}[a-z]{1,12}\W{0,2}$")
 """What was cancelled is the call, not (say) an order."""
 
 

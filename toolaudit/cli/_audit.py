@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
 from toolaudit import formats, outputs, rules, targets
@@ -42,8 +44,10 @@ def audit(given: Given) -> int:
     threshold = chosen("severity", given.fail_on, FAIL_ON)
     kind = outputs.output(chosen("output", _output_name(given), outputs.names()))
     ready(given)
-    run = Audit(options(given, scenes=kind.human and "full" in kind.__module__))
-    completed = _completed(run, given)
+    asked = options(given, scenes=kind.human and "full" in kind.__module__)
+    with _progress(given) as progress:
+        run = Audit(asked, progress)
+        completed = _completed(run, given)
     if not completed and not kind.human:
         say("interrupted: no report is written, for half of one would pass for a whole")
         return INTERRUPTED
@@ -56,6 +60,19 @@ def audit(given: Given) -> int:
     if not completed:
         say("interrupted: the report holds what was found so far")
     return code
+
+
+@contextmanager
+def _progress(given: Given) -> Iterator[Callable[[int, str], None] | None]:
+    """What is told how far the audit is; None where nobody would see it."""
+    stream = sys.stderr
+    if given.quiet or given.no_progress or stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    from toolaudit.cli._progress import Progress, size_of
+
+    with Progress(stream, size_of(given.paths)) as progress:
+        yield progress.piece
 
 
 def options(given: Given, *, scenes: bool = False) -> Options:

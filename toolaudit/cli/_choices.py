@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 
 from toolaudit.errors import UsageError
+from toolaudit.regex import regex
 from toolaudit.text import quote
 
-_POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*", re.DOTALL)
+_POINTER = regex(r"(?:/(?:[^~/]|~[01])*)*", re.DOTALL)
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 

@@ -27,6 +27,7 @@ class Given(Struct, kw_only=True):
     show_content: bool = False
     check_shape: bool = False
     color: str = "auto"
+    no_progress: bool = False
     quiet: int = 0
     verbose: int = 0
     stdin_filename: str = "-"

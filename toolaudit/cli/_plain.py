@@ -1,4 +1,4 @@
-"""Plain command lines (`check PATH… [-f NAME] [--exit-zero]`), read without loading the parser.
+"""Plain command lines (`check PATH… [-f NAME] [--exit-zero] [--no-progress]`), read without loading the parser.
 
 Whatever is not plain is left to the parser (`_app`); the tests hold the two to the same answers.
 """
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from toolaudit.cli._given import Given
+
+FLAGS = {"--exit-zero": "exit_zero", "--no-progress": "no_progress"}
 
 
 def read(arguments: list[str]) -> Given | None:
@@ -21,8 +23,8 @@ def read(arguments: list[str]) -> Given | None:
     for word in words:
         if not word.startswith("-") or word == "-":
             paths.append(word)
-        elif word == "--exit-zero":
-            found["exit_zero"] = True
+        elif word in FLAGS:
+            found[FLAGS[word]] = True
         elif word in ("-f", "--output-format") and (name := next(words, "-"))[:1] not in ("", "-"):
             found["output_format"] = name
         else:

@@ -45,6 +45,7 @@ def check(
     show_content: Annotated[bool, typer.Option("--show-content", help="Show short previews of the content in drawings.")] = False,
     check_shape: Annotated[bool, typer.Option("--check-shape", help="Check every field against its format's published shape.")] = False,
     color: Color = "auto",
+    no_progress: Annotated[bool, typer.Option("--no-progress", help="Do not show how far a long audit is.")] = False,
     quiet: Quiet = 0,
     verbose: Verbose = 0,
     stdin_filename: StdinFilename = "-",

@@ -7,13 +7,13 @@ that are equally strong are a tie, which is said; there is no default.
 from __future__ import annotations
 
 import functools
-import pkgutil
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Protocol
 
 from msgspec import Struct
 
+from toolaudit import folders
 from toolaudit.errors import UsageError
 from toolaudit.model import JSON, Place, Trajectory
 
@@ -70,7 +70,7 @@ class Format(Protocol):
 @functools.cache
 def names() -> tuple[str, ...]:
     """The names of all formats."""
-    return tuple(sorted(info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")))
+    return tuple(folders.names(__path__[0]))
 
 
 @functools.cache

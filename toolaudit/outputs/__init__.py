@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, TextIO
 
 from msgspec import Struct
 
+from toolaudit import folders
 from toolaudit.errors import UsageError
 from toolaudit.report import Entry, Input, Summary
 
@@ -43,8 +43,7 @@ ALIASES = {"json-v1": "json"}
 
 def names() -> list[str]:
     """The names of all outputs, with their aliases."""
-    files = (info.name.replace("_", "-") for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
-    return sorted([*files, *ALIASES])
+    return sorted([*folders.names(__path__[0]), *ALIASES])
 
 
 def output(name: str) -> type[Output]:

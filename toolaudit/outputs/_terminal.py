@@ -102,20 +102,26 @@ def pad(text: str, width: int) -> str:
 
 
 def _lines(text: str, width: int) -> Iterator[str]:
-    line = ""
+    line, taken = "", 0
     for word in _pieces(text, width):
-        if line and cells(line) + 1 + cells(word) > width:
+        size = cells(word)
+        if line and taken + 1 + size > width:
             yield line
-            line = word
+            line, taken = word, size
+        elif line:
+            line, taken = f"{line} {word}", taken + 1 + size
         else:
-            line = f"{line} {word}" if line else word
+            line, taken = word, size
     yield line
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:
     """The words of `text`, those that are too long in pieces."""
     for word in text.split():
-        yield from pieces(word, width)
+        if len(word) <= width and word.isascii():
+            yield word
+        else:
+            yield from pieces(word, width)
 
 
 def pieces(text: str, width: int) -> Iterator[str]:

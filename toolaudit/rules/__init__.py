@@ -1,21 +1,20 @@
 """Rules: one file each, found by its name. A rule's docstring is its manual page, its examples and its tests.
 
 A rule is a function from a `Ledger` to findings, named as its file and its rule are (`missing_result` in `missing_result.py` is
-`missing-result`). What it says of itself in `@rule(…)` is read from the file's text, so that a rule is imported only when a
+`missing-result`). What it says of itself in `@rule(…)` is read from the file's text (see `folders`), so that a rule is imported only when a
 ledger shows one of the signs it needs.
 """
 
 from __future__ import annotations
 
 import functools
-import os
-import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from toolaudit import folders
 from toolaudit.errors import UsageError
 from toolaudit.model import JSON, Finding, Ledger, Place, Severity, Side, Tool
 
@@ -71,31 +70,21 @@ def rule(
     return lambda check: check
 
 
-_HERE = os.path.dirname(__file__)  # noqa: PTH120
-_HEADER = re.compile(r"^@rule\((.*?)\)\ndef (\w+)", re.MULTILINE | re.DOTALL)
-
-
 @functools.cache
 def catalogue() -> dict[str, Header]:
     """Every rule by its name, in alphabetical order, without importing any."""
-    import ast
-
-    headers = {}
-    for file in sorted(os.listdir(_HERE)):  # noqa: PTH208 - the machinery behind paths and resources costs more than this whole look
-        if not file.endswith(".py") or file.startswith("_"):
-            continue
-        with open(os.path.join(_HERE, file), encoding="utf-8") as stream:  # noqa: PTH118, PTH123
-            found = _HEADER.search(stream.read())
-        if found is None or found[2] != file[:-3]:
-            raise AssertionError(f"{file} holds no rule of its own name")
-        call = ast.parse(f"rule({found[1]})", mode="eval").body
-        assert isinstance(call, ast.Call)
-        said = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-        name = found[2].replace("_", "-")
-        headers[name] = Header(**{**said, "name": name, "severity": Severity.named(said["severity"])})
-    return headers
+    known, names = folders.table(__path__[0], Header), folders.names(__path__[0])
+    return known if list(known) == names else headers(names)
 
 
+def headers(names: list[str]) -> dict[str, Header]:
+    """What these rules say of themselves, read from their files; raises AssertionError for a name that no file has."""
+    from toolaudit.rules._headers import read
+
+    return {name: Header(**{**said, "name": name, "severity": Severity.named(said["severity"])}) for name, said in read(names).items()}
+
+
+@functools.cache
 def check(name: str) -> Check:
     """The function of the rule called `name`; imports its file."""
     module = name.replace("-", "_")
@@ -110,6 +99,7 @@ def manual(name: str) -> str:
     return inspect.cleandoc(check(name).__doc__ or "")
 
 
+@functools.cache
 def why(name: str) -> str:
     """The first paragraph under "Why it matters" on the rule's page."""
     _, _, rest = manual(name).partition("## Why it matters\n")

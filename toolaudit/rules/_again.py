@@ -11,6 +11,7 @@ from typing import Literal
 import orjson
 
 from toolaudit.model import Answer, Call, Ledger, Pair, Turn
+from toolaudit.regex import regex
 from toolaudit.rules._arguments import parse
 from toolaudit.rules._say import is_judged
 
@@ -32,7 +33,7 @@ _DONE_TWICE = frozenset(
 """Verbs of which nobody wants the same thing done twice in a row."""
 _ASKED = frozenset({"status", "info", "list", "details", "history", "state", "count", "exists", "lookup", "search"})
 """Nouns for what is merely asked after: `email_status` sends nothing."""
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_WORD = regex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 @lru_cache(maxsize=1024)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 
 from toolaudit.model import JSON, Call, Key, Ledger, Tool
 from toolaudit.rules import Context
+from toolaudit.rules._simple import Test, simple
 from toolaudit.text import listed, one_of_types, plural, quote, word_for
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Schema:
     def __init__(self, declared: JSON) -> None:
         self.declared = declared
         self.unusable = ""
-        self._checker: Validator | None = None
+        self._checker: _Checker | None = None
         self._circular = False
         self._near: dict[str, str | None] = {}
         if not declared or declared is True:
@@ -127,7 +127,7 @@ def _nodes(value: JSON) -> Iterator[dict[str, JSON]]:
             waiting.extend(one)
 
 
-def _compiled(schema: dict[str, JSON]) -> Validator | str:
+def _compiled(schema: dict[str, JSON]) -> _Checker | str:
     """The schema, compiled; a phrase that says why when it cannot be used."""
     try:
         return _checker(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS))
@@ -138,16 +138,43 @@ def _compiled(schema: dict[str, JSON]) -> Validator | str:
 _TOO_DEEP = "it is nested too deeply"
 
 
+class _Simple:
+    """The checker of a simple schema: the validator, which is quicker once it is loaded, is left alone as long as there is little to do."""
+
+    def __init__(self, schema: JSON, allows: Test) -> None:
+        self._schema = schema
+        self._allows = allows
+        self._left = _FEW
+
+    @functools.cached_property
+    def _validator(self) -> Validator:
+        return _validator(self._schema)
+
+    def is_valid(self, value: JSON) -> bool:
+        return self._is_plain(value) or self._validator.is_valid(value)
+
+    def iter_errors(self, value: JSON) -> Iterator[ValidationError]:
+        return iter(()) if self._is_plain(value) else self._validator.iter_errors(value)
+
+    def _is_plain(self, value: JSON) -> bool:
+        self._left -= 1
+        return self._left >= 0 and self._allows(value)
+
+
+_FEW = 64
+_Checker: TypeAlias = "_Simple | Validator"
+
+
 @functools.lru_cache(maxsize=256)
-def _checker(schema: bytes) -> Validator | str:
-    """The schema, compiled, or why that cannot be done. Nothing outside of it is ever fetched."""
-    from jsonschema_rs import ValidationError, ValidationErrorKind, validator_for
+def _checker(schema: bytes) -> _Checker | str:
+    """The schema, compiled, or why that cannot be done."""
+    value = orjson.loads(schema)
+    if (allows := simple(value)) is not None:
+        return _Simple(value, allows)
+    from jsonschema_rs import ValidationError, ValidationErrorKind
 
     try:
-        value = orjson.loads(schema)
-        if _is_too_large(value):
-            return "its references lead to too many places"
-        return validator_for(value, validate_formats=False, retriever=_no_network)
+        return "its references lead to too many places" if _is_too_large(value) else _validator(value)
     except ValidationError as error:
         if isinstance(error.kind, ValidationErrorKind.Referencing):
             return "it refers to something that is not in it"
@@ -155,6 +182,13 @@ def _checker(schema: bytes) -> Validator | str:
         return f"{quote(where)} in it is not as JSON Schema has it" if where else "it is no JSON Schema"
     except (ValueError, RecursionError):
         return "it is no JSON Schema that can be read"
+
+
+def _validator(schema: JSON) -> Validator:
+    """Nothing outside of the schema is ever fetched."""
+    from jsonschema_rs import validator_for
+
+    return validator_for(schema, validate_formats=False, retriever=_no_network)
 
 
 def _no_network(uri: str) -> JSON:
@@ -277,6 +311,8 @@ def _schemas(found: JSON) -> list[JSON]:
 
 def _at(schema: JSON, ref: str) -> JSON:
     """What a pointer into the document points at; None for what is not there."""
+    from urllib.parse import unquote
+
     found = schema
     for key in unquote(ref).removeprefix("#").split("/")[1:]:
         plain = key.replace("~1", "/").replace("~0", "~")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator
 
 from toolaudit.hints import WINDOW
 from toolaudit.model import Answer, Batch, Finding, Ledger, Pair, Related
+from toolaudit.regex import regex
 from toolaudit.rules import Context, rule
 from toolaudit.rules._again import answer_of
 from toolaudit.rules._say import is_judged, of_result, tool
@@ -63,7 +63,7 @@ def _collapsed(batch: Batch) -> Iterator[list[Pair]]:
             yield pairs
 
 
-_GENERIC = re.compile(
+_GENERIC = regex(
     r"\b(?:ok|okay|done|success\w*|completed?|accepted|queued|saved|updated|created|written|no|none|not|nothing|empty|0)\b|\[\]|\{\}"
 )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from toolaudit.formats._json import text_of
 from toolaudit.model import Answer, Confidence, Finding, Ledger, Pair, Related
+from toolaudit.regex import regex
 from toolaudit.rules import Context, rule
 from toolaudit.rules._say import of_result
 from toolaudit.text import listed, plural, quote
@@ -64,7 +65,7 @@ def _by_word(pairs: list[Pair]) -> dict[str, list[tuple[int, Pair]]]:
     return found
 
 
-_WORD = re.compile(r"[\w-]+")
+_WORD = regex(r"[\w-]+")
 
 
 def _held(text: str, words: dict[str, list[tuple[int, Pair]]]) -> list[Pair]:

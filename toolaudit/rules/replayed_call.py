@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from toolaudit.model import Cause, Finding, Ledger, Pair, Related
+from toolaudit.regex import regex
 from toolaudit.rules import Context, rule
 from toolaudit.rules._again import Between, answer_of, arguments, must_not_be_done_twice, repeats
 from toolaudit.rules._results import failure_of
@@ -53,7 +54,7 @@ def replayed_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
             yield _finding(first, second)
 
 
-_REFUSED = re.compile(
+_REFUSED = regex(
     r"""\W{0,3}(?:[a-z]{1,20}\W{1,3}){0,2}(?:status\W{1,3}|code\W{1,3}|https?\W{1,3})?[45]\d\d\b
     |.{0,80}\b(?:not|never|n['’]t|nothing|failed|failure|denied|rejected|refused|declined|insufficient|unable|unauthori[sz]ed|forbidden)\b""",
     re.VERBOSE | re.IGNORECASE,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from toolaudit.model import Answer, Finding, Ledger, Pair, Severity
+from toolaudit.regex import regex
 from toolaudit.rules import Context, rule
 from toolaudit.rules._declared import is_named, nearest, tools_of
 from toolaudit.rules._results import failure_of
@@ -70,7 +71,7 @@ def _was_there(ledger: Ledger, pairs: list[Pair]) -> bool:
     return all(any(_is_output(answer) for answer in pair.answers) for pair in pairs)
 
 
-_NO_SUCH = re.compile(r"no such|no tool|unknown|invalid|n[o']t (?:found|available|exist|declared|defined|registered)", re.IGNORECASE)
+_NO_SUCH = regex(r"no such|no tool|unknown|invalid|n[o']t (?:found|available|exist|declared|defined|registered)", re.IGNORECASE)
 
 
 def _is_output(answer: Answer) -> bool:

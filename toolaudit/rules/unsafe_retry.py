@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from toolaudit.model import Cause, Finding, Ledger, Pair, Related
+from toolaudit.regex import regex
 from toolaudit.rules import Context, rule
 from toolaudit.rules._again import Between, answer_of, arguments, nature, repeats
 from toolaudit.rules._results import failure_of
@@ -75,7 +76,7 @@ _OUTCOMES = {
     "interrupted": "was interrupted",
     "unknown": "ended without a known outcome",
 }
-_IDEMPOTENT = re.compile(r"idempot|request_?id|client_?token|dedup|nonce|transaction_?id|correlation_?id", re.IGNORECASE)
+_IDEMPOTENT = regex(r"idempot|request_?id|client_?token|dedup|nonce|transaction_?id|correlation_?id", re.IGNORECASE)
 
 
 def _is_safe(between: Between, first: Pair, second: Pair) -> bool:
@@ -86,7 +87,7 @@ def _is_safe(between: Between, first: Pair, second: Pair) -> bool:
     return keyed or looked > 0 or _only_reads(given)
 
 
-_HARMLESS = re.compile(
+_HARMLESS = regex(
     r"\s*(?:ls|cat|head|tail|grep|rg|find|pwd|wc|which|git (?:status|log|diff|show|blame|branch)|pytest|ps|df|du|stat)\b[^;&|>]*\Z"
 )
 

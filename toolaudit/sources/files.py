@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import fnmatch
 import os
-import re
 import stat
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, TypeAlias
 
 from msgspec import Struct
+
+from toolaudit.regex import regex
 
 BUFFER = 1 << 20
 
@@ -289,7 +290,7 @@ def _hidden(name: str) -> bool:
     return name.startswith(".")
 
 
-_LONE = re.compile("[\ud800-\udfff]")
+_LONE = regex("[\ud800-\udfff]")
 
 
 def _shown(path: str) -> str:

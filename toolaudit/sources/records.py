@@ -30,6 +30,7 @@ import orjson
 from msgspec import Struct
 
 from toolaudit.model import JSON
+from toolaudit.regex import regex
 from toolaudit.sources.scan import STRING, past_blank, past_value
 
 _HEAD = 1 << 16
@@ -111,7 +112,7 @@ _WORDS = {
     "Extra data": "something follows the value",
 }
 
-_BEGUN = re.compile(r"(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|N(?:a)?|-?I[nfity]*|-|\.|[eE][+-]?|\\?u?[0-9a-fA-F]{0,4})\s*")
+_BEGUN = regex(r"(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|N(?:a)?|-?I[nfity]*|-|\.|[eE][+-]?|\\?u?[0-9a-fA-F]{0,4})\s*")
 """What can be left of a value that was cut, from the place on where the decoder gave up."""
 
 
@@ -428,14 +429,14 @@ _MARKS = (
 )
 
 _NULS = (
-    (re.compile(rb"[{\[\s]\0\0\0[^\0]\0\0\0"), "utf-32-le"),
-    (re.compile(rb"\0\0\0[{\[\s]\0\0\0[^\0]"), "utf-32-be"),
-    (re.compile(rb"[{\[\s]\0[^\0]\0"), "utf-16-le"),
-    (re.compile(rb"\0[{\[\s]\0[^\0]"), "utf-16-be"),
+    (regex(rb"[{\[\s]\0\0\0[^\0]\0\0\0"), "utf-32-le"),
+    (regex(rb"\0\0\0[{\[\s]\0\0\0[^\0]"), "utf-32-be"),
+    (regex(rb"[{\[\s]\0[^\0]\0"), "utf-16-le"),
+    (regex(rb"\0[{\[\s]\0[^\0]"), "utf-16-be"),
 )
 
-_SEAM = re.compile(rb"[}\]]\s*[{\[]")
-_LINES = re.compile(r"\.(?:jsonl|ndjson|jsonlines|ldjson)(?:\.|$)", re.IGNORECASE)
+_SEAM = regex(rb"[}\]]\s*[{\[]")
+_LINES = regex(r"\.(?:jsonl|ndjson|jsonlines|ldjson)(?:\.|$)", re.IGNORECASE)
 
 
 def _is_lines(name: str) -> bool:
@@ -519,7 +520,7 @@ def _values(data: bytes) -> list[Record]:
 
 # ------------------------------------------------------------------------------------------------------------------- salvage
 
-_IDS = re.compile(
+_IDS = regex(
     rb'"(?:id|tool_use_id|tool_call_id|call_id|callID|toolCallId|toolUseId)"\s*+:\s*+(' + STRING.pattern + rb")",
     STRING.flags,
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-BLANK = re.compile(rb"[ \t\r\n]*+")
-_SCALAR = re.compile(rb'[^\s,:"{}\[\]]*+')
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
+from toolaudit.regex import regex
+
+STRING = regex(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+BLANK = regex(rb"[ \t\r\n]*+")
+_SCALAR = regex(rb'[^\s,:"{}\[\]]*+')
+_TOKEN = regex(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
 
 
 def past_blank(data: bytes, at: int) -> int:

@@ -7,16 +7,14 @@ a fault?* (`line`: the verdict, the error text a user would see, and the evidenc
 from __future__ import annotations
 
 import functools
-import os
 import re
 from typing import Literal
 
 from msgspec import Struct, field
 
+from toolaudit import folders
 from toolaudit.errors import UsageError
 from toolaudit.model import Severity, Trajectory, Verdict
-
-_HERE = os.path.dirname(__file__)  # noqa: PTH120
 
 
 class Line(Struct, kw_only=True, frozen=True):
@@ -86,20 +84,30 @@ def severity(line: Line) -> Severity | None:
 @functools.cache
 def names() -> tuple[str, ...]:
     """The names of all targets."""
-    return tuple(sorted(file[:-5] for file in os.listdir(_HERE) if file.endswith(".toml")))  # noqa: PTH208 - quick to start
+    return tuple(folders.names(__path__[0], ".toml"))
 
 
 @functools.cache
 def law(name: str) -> Law:
     """The law of the target called `name`. Raises UsageError, with the names there are, for one that no file has."""
+    if name not in names():
+        raise UsageError(f"no target is called `{name}`", f"choose one of {', '.join(names())}")
+    return _table().get(name) or read(name)
+
+
+@functools.cache
+def _table() -> dict[str, Law]:
+    return folders.table(__path__[0], Law)
+
+
+def read(name: str) -> Law:
+    """The law in the file of the target called `name`."""
     import tomllib
+    from pathlib import Path
 
     import msgspec
 
-    if name not in names():
-        raise UsageError(f"no target is called `{name}`", f"choose one of {', '.join(names())}")
-    with open(os.path.join(_HERE, f"{name}.toml"), "rb") as file:  # noqa: PTH118, PTH123
-        return msgspec.convert(tomllib.load(file), Law)
+    return msgspec.convert(tomllib.loads(Path(__path__[0], f"{name}.toml").read_text("utf-8")), Law)
 
 
 @functools.cache
