@@ -344,7 +344,7 @@ def test_what_is_no_pointer_is_refused(bad: Path, pointer: str) -> None:
     [
         ('{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}', "must be converted"),
         ('{"a":1}', "--at POINTER"),
-        ("\x1f\x8b", "unpack it"),
+        ("\x04\x22\x4d\x18", "unpack it"),
     ],
 )
 def test_a_hint_fits_the_reason(tmp_path: Path, content: str, hint: str) -> None:
