@@ -330,6 +330,7 @@ def test_bomb_within_a_bomb_counts_as_one(small_limits: None) -> None:
     found = items(packed)
     assert isinstance(found[-1], Unreadable)
     assert "300 times its size" in found[-1].reason
+    assert not found[-1].torn
 
 
 def test_members_share_one_limit(small_limits: None) -> None:

@@ -133,7 +133,7 @@ class _Slice(Metered):
             self.fail((error.strerror or "it cannot be read").lower())
             return 0
         if not piece and self.rest and view:
-            self.fail(failure_of(self._stream) or "the archive ends too early")
+            self.blame(self._stream, "the archive ends too early")
         self.budget.taken += 0 if self._counted else len(piece)
         self.rest -= len(piece)
         view[: len(piece)] = piece
@@ -159,10 +159,8 @@ class _Checked(Metered):
         self._size -= filled
         self._crc = zlib.crc32(view[:filled], self._crc)
         if not filled and view:
-            if self._inner.failure is not None:
-                self.fail(self._inner.failure, torn=self._inner.torn)
-            elif self._size or self._crc != self._sum:
-                self.fail("it ends, and its length or check sum is not what the archive says")
+            holds = not self._size and self._crc == self._sum
+            self.blame(self._inner, None if holds else "it ends, and its length or check sum is not what the archive says")
         return filled
 
 

@@ -126,6 +126,14 @@ class Metered(Partial):
         if self.failure is None:
             self.failure, self.torn = reason, torn
 
+    def blame(self, source: object, otherwise: str | None) -> None:
+        """Come to the end for what ended `source`, which this is made from; else for another reason, if there is one."""
+        raw = getattr(source, "raw", source)
+        if isinstance(raw, Partial) and raw.failure is not None:
+            self.fail(raw.failure, torn=raw.torn)
+        elif otherwise is not None:
+            self.fail(otherwise)
+
 
 class Unpacking(Metered):
     """The plain bytes of a compressed stream, its members one after another. It closes the stream with itself, unless told to `keep` it."""
@@ -188,7 +196,7 @@ class Unpacking(Metered):
         assert decoder is not None
         if decoder.needs_input:
             if not self._has(1):
-                self.fail(failure_of(self._source) or f"its {self._codec.name} data ends too early")
+                self.blame(self._source, f"its {self._codec.name} data ends too early")
                 return b""
             data = self._data[self._at : self._at + self._step]
             self._at += len(data)
@@ -206,8 +214,7 @@ class Unpacking(Metered):
         magic = self._codec.magic
         if not self._has(10) and self._begun and self._at == len(self._data):
             self._ended = True
-            if failure := failure_of(self._source):
-                self.fail(failure)
+            self.blame(self._source, None)
             return False
         if self._begun and (magic is None or not magic.match(self._data, self._at)):
             self.fail(f"its {self._codec.name} data ends, and something else follows")
