@@ -344,7 +344,7 @@ def test_what_is_no_pointer_is_refused(bad: Path, pointer: str) -> None:
     [
         ('{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}', "must be converted"),
         ('{"a":1}', "--at POINTER"),
-        ("\x1f\x8b", "unpack it"),
+        ("\x04\x22\x4d\x18", "unpack it"),
     ],
 )
 def test_a_hint_fits_the_reason(tmp_path: Path, content: str, hint: str) -> None:
@@ -709,3 +709,22 @@ def test_a_socket_is_named(tmp_path: Path) -> None:
         ran = run("check", tmp_path / "s")
     assert ran.code == 2
     assert "it is a socket" in ran.err
+
+
+def test_include_and_exclude(tmp_path: Path) -> None:
+    for name in ("a.jsonl", "a.json", "old/b.jsonl", "old/deep/c.jsonl", "notes.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('[{"role": "user", "content": "hi"}]')
+
+    def checked(*args: str) -> list[str]:
+        ran = run("check", "-v", "-f", "jsonl", ".", *args, cwd=tmp_path)
+        return [line["path"] for line in map(json.loads, ran.out.splitlines()) if line.get("record") == "input" or "status" in line]
+
+    assert checked("--include", "*.jsonl, *.txt") == ["a.jsonl", "notes.txt", "old/b.jsonl", "old/deep/c.jsonl"]
+    assert checked("--include", "*.jsonl", "--include", "*.json", "--exclude", "old") == ["a.json", "a.jsonl"]
+    assert checked("--exclude=old/**/c.jsonl,*.txt") == ["a.json", "a.jsonl", "old/b.jsonl"]
+    ran = run("check", ".", "--include", "*.{json,jsonl}", cwd=tmp_path)
+    assert ran.code == 2
+    assert "braces are no alternatives" in ran.err
+    ran = run("check", ".", "--include", "*.none", cwd=tmp_path)
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "error: no transcripts found in .")

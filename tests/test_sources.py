@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolaudit.sources import Source, Unusable, find, identity_of, meets, opened
+from toolaudit.errors import UsageError
+from toolaudit.sources import Source, Unusable, chosen, find, identity_of, meets, opened
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -200,6 +201,63 @@ def test_opened(tree: Path) -> None:
     assert opened(Source("gone", False, "gone")) == Unusable("gone", "there is no such file or folder", False)
 
 
+@pytest.mark.parametrize(
+    ("include", "exclude", "expected"),
+    [
+        ([], [], ["[odd].json", "a.json", "b/deep/y.json", "b/x.jsonl", "c.json"]),
+        (["*.jsonl"], [], ["b/x.jsonl"]),
+        (["*.jsonl", "a.*"], [], ["a.json", "b/x.jsonl"]),
+        (["b/*.jsonl"], [], ["b/x.jsonl"]),
+        (["x/*.jsonl"], [], []),
+        (["b/**/*.json"], [], ["b/deep/y.json"]),
+        (["**/y.json"], [], ["b/deep/y.json"]),
+        (["/*.json"], [], ["[odd].json", "a.json", "c.json"]),
+        (["b"], [], ["b/deep/y.json", "b/x.jsonl"]),
+        (["deep/"], [], ["b/deep/y.json"]),
+        ([], ["b"], ["[odd].json", "a.json", "c.json"]),
+        ([], ["deep"], ["[odd].json", "a.json", "b/x.jsonl", "c.json"]),
+        ([], ["*.json", "!a.json"], ["a.json", "b/x.jsonl"]),
+        (["*.json"], ["[ab].json", "b/"], ["[odd].json", "c.json"]),
+        ([".*"], [], []),
+    ],
+)
+def test_patterns_choose_from_folders(tree: Path, include: list[str], exclude: list[str], expected: list[str]) -> None:
+    globs = chosen(include, exclude)
+    for root, prefix in ((".", ""), ("./", ""), (str(tree), f"{tree}/"), (f"{tree}/", f"{tree}/"), (f"{tree}/b/..", f"{tree}/b/../")):
+        assert [item.path for item in find([root], globs=globs)] == [prefix + path for path in expected]
+
+
+def test_what_is_named_is_read_whatever_the_patterns_say(tree: Path) -> None:
+    globs = chosen(["*.txt"], ["b", "*.json"])
+    assert [item.path for item in find(["a.json", "b", "b/x.jsonl", "*.json"], globs=globs)] == [
+        "a.json",
+        "b/x.jsonl",
+        "[odd].json",
+        "c.json",
+    ]
+    assert [(item.path, item.named) for item in find([".", "c.json"], globs=globs)] == [("c.json", True)]
+
+
+def test_excluded_folder_is_not_walked(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: list[str] = []
+    scan = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (walked.append(path), scan(path))[1])
+    list(find(["."], globs=chosen([], ["b"])))
+    assert walked == ["."]
+
+
+@pytest.mark.parametrize("pattern", ["*.{json,jsonl}", "[z-a]", "a\\"])
+def test_text_that_is_no_pattern(pattern: str) -> None:
+    with pytest.raises(UsageError):
+        chosen([pattern], [])
+
+
+def test_marks_of_a_file_of_patterns_mean_themselves(tree: Path) -> None:
+    (tree / "#x").write_text("{}")
+    (tree / "{x}").write_text("{}")
+    assert [item.path for item in find(["."], globs=chosen(["#x", "\\{x\\}"], []))] == ["#x", "{x}"]
+
+
 AS_NOBODY = """
 import os, sys
 from toolaudit.sources import Source, Unusable, find, opened
@@ -270,6 +328,8 @@ def test_every_file_that_is_come_across_is_met_by_whatever_name(tmp_path: Path) 
     assert met("c.json", "soft.json")
     assert not met("apart.json", "b", "c.json", "gone.json")
     assert not met("b/.hidden.json", "b")
+    assert not meets([str(tmp_path)], identity_of(str(tmp_path / "b/x.jsonl")) or (0, 0), chosen([], ["b"]))
+    assert meets([str(tmp_path / "b/x.jsonl")], identity_of(str(tmp_path / "b/x.jsonl")) or (0, 0), chosen([], ["b"]))
     assert identity_of("/dev/null") is None
     assert identity_of(str(tmp_path)) is None
 

@@ -22,7 +22,7 @@ from toolaudit.pairing import pair
 from toolaudit.reading import Group, Healthy, Reading, Stored
 from toolaudit.report import Entry, Input, Report, Tally
 from toolaudit.signs import OF_TEXT
-from toolaudit.sources import Source, Unusable, find, opened
+from toolaudit.sources import Archive, Source, Unusable, chosen, find, opened
 from toolaudit.sources.records import records
 
 REMEMBERED = 16_384
@@ -48,6 +48,10 @@ class Options(Struct, frozen=True, kw_only=True):
     scenes: bool = False
     """Make drawings (human outputs)."""
     max_record: int = 1 << 30
+    include: tuple[str, ...] = ()
+    """Patterns of what is read of that which folders and archives hold; empty: everything."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of what is not."""
 
     def chosen(self) -> frozenset[str]:
         """The rules to run."""
@@ -102,6 +106,7 @@ class Audit:
         self.report = Report()
         self.memory = Memory()
         self.only = formats.format(options.input_format) if options.input_format else None
+        self.globs = chosen(options.include, options.exclude)
         self.named_law = targets.law(options.target) if options.target is not None else None
 
     @functools.cached_property
@@ -117,8 +122,8 @@ class Audit:
     # ---------------------------------------------------------------------------------------------------------- inputs
 
     def paths(self, given: Sequence[str], stdin: BinaryIO | None = None, stdin_name: str = "<stdin>") -> None:
-        """Audit files, folders, globs and `-`."""
-        for source in find(given, stdin_name=stdin_name):
+        """Audit files, folders, archives, globs and `-`."""
+        for source in find(given, stdin_name=stdin_name, globs=self.globs):
             if isinstance(source, Unusable):
                 self._unusable(source)
             else:
@@ -132,18 +137,34 @@ class Audit:
         self.finish([name])
 
     def _source(self, source: Source, stdin: BinaryIO | None) -> None:
-        stream = opened(source, stdin)
+        stream = opened(source, stdin, self.globs)
         if isinstance(stream, Unusable):
             self._unusable(stream)
-            return
-        try:
-            reading = self.reading(Input(path=source.path, named=source.named), quick=self.quick)
-            self.merge(self.complete(reading, reading.read(records(stream, source.path, max_record=self.options.max_record))))
-            if self.progress is not None:
-                self.progress(stream.seek(0, os.SEEK_END) if stream.seekable() else 0, source.path)
-        finally:
-            if source.file is not None:
-                stream.close()
+        elif isinstance(stream, Archive):
+            self._archive(source, stream)
+        else:
+            try:
+                self._stream(source, stream)
+            finally:
+                if source.file is not None:
+                    stream.close()
+        if self.progress is not None:
+            self.progress(os.stat(source.file).st_size if source.file is not None else 0, source.path)  # noqa: PTH116
+
+    def _archive(self, source: Source, archive: Archive) -> None:
+        """Audit the members of an archive. One that holds no transcript is said, unless it was found and its members are said."""
+        summary, files, inputs = self.report.summary, self.report.summary.files, len(self.report.inputs)
+        for member in archive.members:
+            if isinstance(member, Unusable):
+                self._unusable(member)
+            else:
+                self._stream(member.source, member.stream)
+        if summary.files == files and (source.named or len(self.report.inputs) == inputs):
+            self._unusable(Unusable(source.path, "no transcript is recognised in this archive", source.named))
+
+    def _stream(self, source: Source, stream: BinaryIO) -> None:
+        reading = self.reading(Input(path=source.path, named=source.named), quick=self.quick)
+        self.merge(self.complete(reading, reading.read(records(stream, source.path, max_record=self.options.max_record))))
 
     def reading(self, given: Input, *, quick: bool = False) -> Reading:
         """How a source is read under these options."""

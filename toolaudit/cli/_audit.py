@@ -19,6 +19,7 @@ from toolaudit.engine import Audit, Options
 from toolaudit.errors import InputError, UsageError
 from toolaudit.model import Severity
 from toolaudit.outputs._closing import closing
+from toolaudit.sources import chosen as globs
 from toolaudit.sources import identity_of, meets
 
 if TYPE_CHECKING:
@@ -30,10 +31,8 @@ NOT_RECOGNISED = "`toolaudit formats` lists what is recognised; --at POINTER say
 HINTS = (
     (("is recognised",), NOT_RECOGNISED),
     (("not read yet",), "`toolaudit formats` lists what is read: what a program keeps in another format must be converted to one of these"),
-    (
-        (" archive", "a gzip", "a Zstandard", "a bzip2", "an xz", "an LZ4"),
-        "unpack it, or pipe in what it holds: `zcat FILE | toolaudit check -`",
-    ),
+    (("it is a 7-Zip", "it is an LZ4"), "unpack it, or pipe in what it holds: `lz4cat FILE | toolaudit check -`"),
+    (("within an archive", "out of a pipe or a compressed file", "times over"), "unpack it, and name what it holds"),
 )
 """What to do about a file, by words in the reason why it was not read."""
 
@@ -90,6 +89,8 @@ def options(given: Given, *, scenes: bool = False) -> Options:
         content=given.show_content,
         scenes=scenes,
         max_record=size(given.max_record_size),
+        include=tuple(split(given.include)),
+        exclude=tuple(split(given.exclude)),
     )
 
 
@@ -155,7 +156,7 @@ def ready(given: Given) -> None:
         return
     if given.tools is not None and identity_of(given.tools) == identity:
         raise UsageError(f"{given.output}: it is the file that --tools names, and is not overwritten", "give -o another name")
-    if meets(given.paths, identity):
+    if meets(given.paths, identity, globs(split(given.include), split(given.exclude))):
         raise UsageError(
             f"{given.output}: it is one of the files that are checked, and is not overwritten",
             "give -o another name, outside of the folders that are checked",

@@ -34,3 +34,5 @@ class Given(Struct, kw_only=True):
     output: str | None = None
     output_format: str | None = None
     max_record_size: str = "1G"
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()

@@ -46,6 +46,22 @@ OutputFile: TypeAlias = Annotated[
 RecordSize: TypeAlias = Annotated[
     str, typer.Option("--max-record-size", metavar="SIZE", help="Longest record that is read, in bytes or as 64K, 512M, 2G.")
 ]
+Include: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        metavar="GLOBS",
+        help="Of what folders and archives hold, read only what matches: `*.jsonl`, `runs/**/a.json` (comma list, repeatable).",
+    ),
+]
+Exclude: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude",
+        metavar="GLOBS",
+        help="Pass over what matches, and all that is in it; a path that is named is read in any case (comma list, repeatable).",
+    ),
+]
 Color: TypeAlias = Annotated[str, typer.Option("--color", metavar="WHEN", help="Use colour: auto, always or never.")]
 Paths: TypeAlias = Annotated[
     list[str] | None, typer.Argument(metavar="PATH...", help="Files, folders, patterns, or `-` for standard input.", show_default=False)

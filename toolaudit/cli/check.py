@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from toolaudit.cli import Work
-from toolaudit.cli._options import At, Color, InputFormat, OutputFile, Paths, Quiet, RecordSize, Sent, StdinFilename, Target, Verbose
+from toolaudit.cli._options import (
+    At,
+    Color,
+    Exclude,
+    Include,
+    InputFormat,
+    OutputFile,
+    Paths,
+    Quiet,
+    RecordSize,
+    Sent,
+    StdinFilename,
+    Target,
+    Verbose,
+)
 
 
 def _outputs() -> list[str]:
@@ -41,6 +55,8 @@ def check(
     tools: Annotated[str | None, typer.Option(metavar="FILE", help="Check arguments against the tools this JSON file declares.")] = None,
     input_format: InputFormat = None,
     at: At = None,
+    include: Include = None,
+    exclude: Exclude = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 2 for skipped and partly read files, too.")] = False,
     show_content: Annotated[bool, typer.Option("--show-content", help="Show short previews of the content in drawings.")] = False,
     check_shape: Annotated[bool, typer.Option("--check-shape", help="Check every field against its format's published shape.")] = False,

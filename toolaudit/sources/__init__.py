@@ -1,8 +1,9 @@
-"""Where bytes come from: `find` turns paths into sources, `records.records` turns the bytes of one into records.
+"""Where bytes come from: `find` turns paths into sources, `opened` a source into bytes or the members of an archive, and
+`records.records` turns the bytes of one into records.
 
-Neither raises on content.
+None of them raises on content.
 """
 
-from toolaudit.sources.files import Identity, Source, Unusable, find, identity_of, meets, opened
+from toolaudit.sources.files import Archive, Identity, Member, Source, Unusable, chosen, find, identity_of, meets, opened
 
-__all__ = ["Identity", "Source", "Unusable", "find", "identity_of", "meets", "opened"]
+__all__ = ["Archive", "Identity", "Member", "Source", "Unusable", "chosen", "find", "identity_of", "meets", "opened"]

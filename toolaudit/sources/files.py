@@ -1,17 +1,23 @@
-"""Paths, folders and patterns become sources, in an order that depends on names only."""
+"""Paths, folders and patterns become sources, in an order that depends on names only, and sources become bytes."""
 
 from __future__ import annotations
 
 import errno
 import fnmatch
+import io
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from msgspec import Struct
 
 from toolaudit.regex import regex
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+    from toolaudit.sources.globs import Globs
 
 BUFFER = 1 << 20
 
@@ -26,7 +32,7 @@ class Source(Struct, frozen=True):
     named: bool
     """Named on the command line, as against found in a folder."""
     file: str | None
-    """What to open; None for standard input."""
+    """What to open; None for standard input. For a member of an archive, the archive."""
 
 
 class Unusable(Struct, frozen=True):
@@ -37,6 +43,19 @@ class Unusable(Struct, frozen=True):
     named: bool
 
 
+class Member(Struct, frozen=True):
+    """A file within an archive; its path is that of the archive, an exclamation mark, and its own."""
+
+    source: Source
+    stream: BinaryIO
+
+
+class Archive(Struct, frozen=True):
+    """A source that holds others. Each member is to be read, as far as it is, before the next is asked for."""
+
+    members: Iterator[Member | Unusable]
+
+
 class _Named(Struct, frozen=True):
     """A path of the command line, after patterns, with what the system says of it; no `status` for standard input."""
 
@@ -44,24 +63,33 @@ class _Named(Struct, frozen=True):
     status: os.stat_result | None
 
 
-def find(paths: Sequence[str], *, stdin_name: str = "<stdin>") -> Iterator[Source | Unusable]:
+def find(paths: Sequence[str], *, stdin_name: str = "<stdin>", globs: Globs | None = None) -> Iterator[Source | Unusable]:
     """What `paths` hold: files, what is in folders, what patterns match, and standard input for `-`.
 
-    Hidden entries of a folder are passed over, and links in it are not followed, unless they are named themselves. A file that is
-    reached twice is given once, as named if it was named anywhere. Whether a file found in a folder may be read is not asked
-    here, because that would cost as much as opening it: `opened` says so.
+    Hidden entries of a folder are passed over, links in it are not followed, and what `globs` does not take is left out, unless they
+    are named themselves. A file that is reached twice is given once, as named if it was named anywhere. Whether a file found in a
+    folder may be read, or is an archive, is not asked here, because that would cost as much as opening it: `opened` says so.
     """
     named = _all_named(paths)
-    yield from _found(named, _names(named), set(), stdin_name)
+    yield from _found(named, _names(named), set(), stdin_name, globs)
 
 
-def meets(paths: Sequence[str], identity: Identity) -> bool:
+def chosen(include: Sequence[str], exclude: Sequence[str]) -> Globs | None:
+    """What to take of that which folders and archives hold; None for everything. Raises UsageError for a text that is no pattern."""
+    if not (include or exclude):
+        return None
+    from toolaudit.sources.globs import Globs
+
+    return Globs(include, exclude)
+
+
+def meets(paths: Sequence[str], identity: Identity, globs: Globs | None = None) -> bool:
     """Whether `find` comes across the file of this identity: given by any name, found in a folder, or read from standard input."""
     named = _all_named(paths)
     names, seen = _names(named), set[Identity]()
     if identity in names or ("-" in paths and identity_of(0) == identity):
         return True
-    return any(identity in seen for _ in _found(named, names, seen, "")) or identity in seen
+    return any(identity in seen for _ in _found(named, names, seen, "", globs)) or identity in seen
 
 
 def identity_of(file: str | int) -> Identity | None:
@@ -81,32 +109,84 @@ def _names(named: list[_Named | Unusable]) -> set[Identity]:
     return {_identity(item.status) for item in named if isinstance(item, _Named) and item.status}
 
 
-def _found(named: list[_Named | Unusable], names: set[Identity], seen: set[Identity], stdin_name: str) -> Iterator[Source | Unusable]:
+def _found(
+    named: list[_Named | Unusable], names: set[Identity], seen: set[Identity], stdin_name: str, globs: Globs | None
+) -> Iterator[Source | Unusable]:
     for item in named:
         if isinstance(item, Unusable):
             yield item
         elif item.status is None:
             yield Source(stdin_name, True, None)
         elif stat.S_ISDIR(item.status.st_mode):
-            yield from _walk(item, names, seen)
+            yield from _walk(item, names, seen, globs)
         elif (reason := _unfit(item.status.st_mode) or _locked(item)) is not None:
-            yield Unusable(_shown(item.path), reason, True)
+            yield Unusable(shown(item.path), reason, True)
         elif (identity := _identity(item.status)) not in seen:
             seen.add(identity)
-            yield Source(_shown(item.path), True, item.path)
+            yield Source(shown(item.path), True, item.path)
 
 
-def opened(source: Source, stdin: BinaryIO | None = None) -> BinaryIO | Unusable:
+def opened(source: Source, stdin: BinaryIO | None = None, globs: Globs | None = None) -> BinaryIO | Archive | Unusable:
     """The bytes of `source`, buffered as `records` likes it; `stdin` is what standard input is read from.
 
-    For speed give it a `stdin` with a buffer of `BUFFER` bytes. It is the caller who closes what was opened.
+    What is compressed is undone on the way, whatever its name; of an archive, the members that `globs` takes are given. For speed
+    give it a `stdin` with a buffer of `BUFFER` bytes. It is the caller who closes what was opened, but the members of an archive.
     """
     if source.file is None:
-        return stdin if stdin is not None else Unusable(source.path, "standard input is closed", source.named)
+        if stdin is None:
+            return Unusable(source.path, "standard input is closed", source.named)
+        stream = stdin
+    else:
+        try:
+            stream = open(source.file, "rb", buffering=BUFFER)  # noqa: PTH123, SIM115 - without pathlib a small file is audited a tenth sooner
+        except OSError as error:
+            return Unusable(source.path, _reason(error), source.named)
+    head, stream = _peeked(stream)
+    if _PACKED.match(head) is None:
+        return stream
+    from toolaudit.sources.archives import contents
+
+    return contents(stream, head, source, globs)
+
+
+_HEAD = 512
+_PACKED = regex(rb"\x1f\x8b|\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18|BZh[1-9]|\xfd7zXZ\0|PK\x03\x04|PK\x05\x06|[\s\S]{257}ustar")
+"""What compressed files and archives begin with; a tar archive says so only behind the name of its first member."""
+
+
+def _peeked(stream: BinaryIO) -> tuple[bytes, BinaryIO]:
+    """What `stream` begins with, and a stream that still begins with it. One that cannot be read is left for others to say so."""
     try:
-        return open(source.file, "rb", buffering=BUFFER)  # noqa: PTH123 - without pathlib a small file is audited a tenth sooner
-    except OSError as error:
-        return Unusable(source.path, _reason(error), source.named)
+        if stream.seekable():
+            here = stream.tell()
+            head = stream.read(_HEAD)
+            stream.seek(here)
+            return head, stream
+        head = b""
+        while len(head) < _HEAD and (more := stream.read(_HEAD - len(head))):
+            head += more
+    except OSError:
+        return b"", stream
+    return head, io.BufferedReader(_Rejoined(head, stream), BUFFER)
+
+
+class _Rejoined(io.RawIOBase):
+    """A stream that cannot be read twice, with its beginning before it again."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        super().__init__()
+        self._head = head
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        piece = self._head[: len(view)] or self._rest.read(len(view))
+        self._head = self._head[len(piece) :]
+        view[: len(piece)] = piece
+        return len(piece)
 
 
 # ------------------------------------------------------------------------------------------------------------ what was named
@@ -122,9 +202,9 @@ def _named(path: str) -> Iterator[_Named | Unusable]:
         if error.errno in (errno.ENOENT, errno.ENOTDIR) and any(char in path for char in "*?["):
             yield from _matching(path)
         else:
-            yield Unusable(_shown(path), _missing(path, error), True)
+            yield Unusable(shown(path), _missing(path, error), True)
     except ValueError:  # a NUL character
-        yield Unusable(_shown(path), "there is no such file or folder", True)
+        yield Unusable(shown(path), "there is no such file or folder", True)
 
 
 def _matching(pattern: str) -> Iterator[_Named | Unusable]:
@@ -141,9 +221,9 @@ def _matching(pattern: str) -> Iterator[_Named | Unusable]:
         try:
             yield _Named(item, os.stat(item))  # noqa: PTH116
         except OSError as error:
-            yield Unusable(_shown(item), _missing(item, error), True)
+            yield Unusable(shown(item), _missing(item, error), True)
     if empty:
-        yield Unusable(_shown(pattern), "nothing matches this pattern", True)
+        yield Unusable(shown(pattern), "nothing matches this pattern", True)
 
 
 def _expand(head: str, parts: list[str]) -> Iterator[str | Unusable]:
@@ -180,7 +260,7 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 # ------------------------------------------------------------------------------------------------------------------- folders
 
 
-def _walk(root: _Named, names: set[Identity], seen: set[Identity]) -> Iterator[Source | Unusable]:
+def _walk(root: _Named, names: set[Identity], seen: set[Identity], globs: Globs | None) -> Iterator[Source | Unusable]:
     """Files and subfolders of a folder interleaved by name; by an explicit stack, since folders nest deeper than Python does."""
     prefix = "" if os.path.normpath(root.path) == os.curdir else root.path
     stack: list[Iterator[Source | Unusable | str]] = [iter((prefix,))]
@@ -189,12 +269,12 @@ def _walk(root: _Named, names: set[Identity], seen: set[Identity]) -> Iterator[S
         if item is None:
             stack.pop()
         elif isinstance(item, str):
-            stack.append(_listed(item, prefix, names, seen))
+            stack.append(_listed(item, prefix, names, seen, globs))
         else:
             yield item
 
 
-def _listed(folder: str, root: str, names: set[Identity], seen: set[Identity]) -> Iterator[Source | Unusable | str]:
+def _listed(folder: str, root: str, names: set[Identity], seen: set[Identity], globs: Globs | None) -> Iterator[Source | Unusable | str]:
     """What stands in one folder: a string is a folder to go into."""
     named = folder == root
     try:
@@ -207,11 +287,14 @@ def _listed(folder: str, root: str, names: set[Identity], seen: set[Identity]) -
             found = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
         reason = _reason(error).replace("it may not", "this folder may not", 1)
-        yield Unusable(_shown(folder or os.curdir), f"{reason}, so nothing in it was checked", named)
+        yield Unusable(shown(folder or os.curdir), f"{reason}, so nothing in it was checked", named)
         return
+    within = len(os.path.join(root, ""))  # noqa: PTH118
     for entry in found:
         if not _hidden(entry.name):
             path = os.path.join(folder, entry.name)  # noqa: PTH118 (the user's spelling is kept)
+            if globs is not None and not (globs.enters(path[within:]) if _is_folder(entry) else globs.takes(path[within:])):
+                continue
             item = _entry(entry, path, status.st_dev, names, seen)
             if item is not None:
                 yield item
@@ -227,13 +310,13 @@ def _entry(entry: os.DirEntry[str], path: str, device: int, names: set[Identity]
             return None
         seen.add(identity)
         if entry.is_file(follow_symlinks=False):
-            return Source(_shown(path), identity in names, path)
+            return Source(shown(path), identity in names, path)
         if identity in names:  # said where it was named
             return None
         reason = _unfit(entry.stat(follow_symlinks=False).st_mode) or "it is neither a file nor a folder"
     except OSError as error:
         reason = _reason(error)
-    return Unusable(_shown(path), reason, False)
+    return Unusable(shown(path), reason, False)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -293,6 +376,6 @@ def _hidden(name: str) -> bool:
 _LONE = regex("[\ud800-\udfff]")
 
 
-def _shown(path: str) -> str:
+def shown(path: str) -> str:
     """`path` as it can be written anywhere: a byte of its name that is not UTF-8 becomes `\\xff`."""
     return path if path.isascii() else _LONE.sub(lambda match: f"\\x{ord(match[0]) & 0xFF:02x}", path)

@@ -35,6 +35,8 @@ from toolaudit.sources.scan import STRING, past_blank, past_value
 
 _HEAD = 1 << 16
 _STEP = 1 << 20
+_CUT = 1 << 26
+"""A cut document of more bytes is not searched for values that are whole."""
 _SAMPLE = 50
 _BELOW = 20
 """So many of the first lines are looked at for JSON Lines below something else."""
@@ -75,6 +77,18 @@ class NotText(Struct):
     """The whole source holds no record, and why: it is binary, empty, or not JSON at all."""
 
     reason: str
+
+
+class Partial(io.RawIOBase):
+    """A raw stream that comes to its end, rather than raise, where it cannot be read further: what came before it is not lost."""
+
+    failure: str | None = None
+    """Why it came to its end too early: the rest of a sentence."""
+    torn: bool = True
+    """The data itself ends there, as against a limit that was reached."""
+
+    def readable(self) -> bool:
+        return True
 
 
 class NotJSON(ValueError):
@@ -174,8 +188,10 @@ def records(stream: BinaryIO, name: str, *, max_record: int = 1 << 30) -> Iterat
     what it is: `.jsonl` and `.ndjson` are lines. A line longer than `max_record` is passed over, as `Unreadable`. Neither
     content nor a failing disk raises.
     """
+    by_name, raw = _is_lines(name), getattr(stream, "raw", None)
     try:
-        yield from _records(stream, _is_lines(name), max_record)
+        items = _records(stream, by_name, max_record)
+        yield from _told(items, raw, by_name, max_record) if isinstance(raw, Partial) else items
     except (OSError, EOFError) as error:
         yield _failed(0, error)
 
@@ -193,6 +209,30 @@ def _records(stream: BinaryIO, by_name: bool, limit: int) -> Iterator[Record | U
         text = _transcoded(head[mark:] + stream.read(), encoding)
         return _judged(_Lines(io.BytesIO(text), b"", 0, limit), text[:_HEAD], by_name)
     return _judged(_Lines(stream, head[mark:], start + mark, limit), head[mark:], by_name)
+
+
+def _told(
+    items: Iterator[Record | Unreadable | NotText], raw: Partial, by_name: bool, limit: int
+) -> Iterator[Record | Unreadable | NotText]:
+    """`items` and, where `raw` broke off, why: in place of the record that was cut, or behind the last."""
+    last: Record | Unreadable | NotText | None = None
+    for item in items:
+        if last is not None:
+            yield last
+        last = item
+    if raw.failure is None or last is None:
+        yield from () if last is None else (last,)
+        return
+    reason = f"reading stopped here: {raw.failure}"
+    if isinstance(last, NotText):
+        yield NotText(f"nothing in it can be read: {raw.failure}") if last.reason == "it is empty" else last
+    elif isinstance(last, Unreadable) or _complete(last.data):
+        yield last
+        yield Unreadable(last.number and last.number + 1, reason, b"", raw.torn)
+    elif not last.number and len(last.data) <= _CUT and (others := _otherwise(last.data, by_name, limit)) is not None:
+        yield from _told(others, raw, by_name, limit)
+    else:
+        yield Unreadable(last.number, reason, last.data[:_CUT], raw.torn)
 
 
 def _judged(lines: _Lines, head: bytes, by_name: bool) -> Iterator[Record | Unreadable | NotText]:
@@ -440,6 +480,7 @@ _LINES = regex(r"\.(?:jsonl|ndjson|jsonlines|ldjson)(?:\.|$)", re.IGNORECASE)
 
 
 def _is_lines(name: str) -> bool:
+    name = name.rpartition("!")[2]  # of a member of an archive, its own
     return _LINES.search(os.path.basename(name)) is not None  # noqa: PTH119 - without pathlib, which takes long to load
 
 

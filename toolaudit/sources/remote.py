@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 from msgspec import Struct
 
 from toolaudit.errors import InputError
-from toolaudit.sources.files import BUFFER, Unusable, _hidden, _shown
+from toolaudit.sources.files import BUFFER, Unusable, _hidden
+from toolaudit.sources.files import shown as _shown
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
