@@ -11,7 +11,7 @@ import orjson
 import pytest
 from conversations import FORMATS, Exchange, conversation, written
 
-from toolaudit.engine import Audit, Options
+from toolaudit.engine import Audit, Options, audit
 from toolaudit.report import Report
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "cases.jsonl").read_text("utf-8").splitlines()]
@@ -147,3 +147,10 @@ def test_the_same_request_twice_is_two_records(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes(line + b"\n" + line + b"\n")
     assert told(path, quick=True).summary.trajectories == 2
+
+
+def test_a_completion_beside_its_own_text_was_not_sent() -> None:
+    """Some frameworks store the text of the answer beside its choices: the calls are the last word, and merely open."""
+    call = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    output = {"model": "m", "choices": [{"message": {"role": "assistant", "content": "", "tool_calls": [call]}}], "completion": "a call"}
+    assert {entry.rule for entry in audit([output]).findings} <= {"open-call"}

@@ -51,7 +51,7 @@ def check(
     target: Target = None,
     sent: Sent = False,
     deep: Annotated[bool, typer.Option("--deep", help="Text rules read whole results instead of their heads and tails.")] = False,
-    jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Number of processes.")] = 1,
+    jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Number of processes (no effect yet: one is used).")] = 1,
     tools: Annotated[str | None, typer.Option(metavar="FILE", help="Check arguments against the tools this JSON file declares.")] = None,
     input_format: InputFormat = None,
     at: At = None,

@@ -217,8 +217,10 @@ def _is_refusal(value: dict[str, JSON]) -> bool:
 
 
 def is_response(value: JSON) -> bool:
-    """A response names itself, whatever its format."""
+    """A response names itself, whatever its format; what offers choices and asks nothing is one as well."""
     found = mapping(value)
+    if isinstance(found.get("choices"), list) and not has(found, "messages", "input"):
+        return True
     if found.get("object") in ("response", "chat.completion", "text_completion"):
         return True
     return found.get("type") == "message" and "stop_reason" in found
