@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from pathlib import Path
@@ -13,6 +14,7 @@ from conversations import FORMATS, Exchange, conversation, written
 
 from toolaudit.engine import Audit, Options, audit
 from toolaudit.report import Report
+from toolaudit.threads import Asleep
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "cases.jsonl").read_text("utf-8").splitlines()]
 
@@ -60,6 +62,20 @@ def _numbers(report: Report) -> dict[str, int]:
     return {name: getattr(report.summary, name) for name in names}
 
 
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many turns each trajectory has that is judged."""
+    found: list[int] = []
+    judge = Audit.judge
+
+    def watched(self: Audit, stored: Any, outcome: Any) -> None:
+        found.append(len(stored.trajectory.turns))
+        judge(self, stored, outcome)
+
+    monkeypatch.setattr(Audit, "judge", watched)
+    return found
+
+
 KEYS = {"anthropic-messages": "messages", "openai-chat": "messages", "openai-responses": "input"}
 
 
@@ -100,16 +116,8 @@ def test_a_log_is_judged_as_it_comes(form: str, seed: int, tmp_path: Path) -> No
     same(path)
 
 
-def test_most_of_a_long_conversation_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_most_of_a_long_conversation_is_not_judged(tmp_path: Path, judged: list[int]) -> None:
     """Else the tests above would show nothing."""
-    judged: list[int] = []
-    judge = Audit.judge
-
-    def watched(self: Audit, stored: Any, outcome: Any) -> None:
-        judged.append(len(stored.trajectory.turns))
-        judge(self, stored, outcome)
-
-    monkeypatch.setattr(Audit, "judge", watched)
     messages = healthy(200, "openai-chat", "a")
     del messages[402]
     body = orjson.dumps({"model": "x", "messages": messages})
@@ -154,3 +162,122 @@ def test_a_completion_beside_its_own_text_was_not_sent() -> None:
     call = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
     output = {"model": "m", "choices": [{"message": {"role": "assistant", "content": "", "tool_calls": [call]}}], "completion": "a call"}
     assert {entry.rule for entry in audit([output]).findings} <= {"open-call"}
+
+
+def test_a_record_with_several_conversations_is_never_counted_off(tmp_path: Path) -> None:
+    """Two batches of requests whose first requests go on from one another have nothing else in common."""
+    one, other = healthy(5, "openai-chat", "a"), healthy(9, "openai-chat", "b")
+    small = healthy(1, "openai-chat", "c")
+    first = {"requests": [{"model": "x", "messages": one[:4]}, {"model": "x", "messages": other}]}
+    second = {"requests": [{"model": "x", "messages": one[:8]}, {"model": "x", "messages": small}]}
+    apart = {"meta": {"messages": ["x"]}, "messages": other}, {"meta": {"messages": ["x", "y"]}, "messages": small}
+    for number, records in enumerate([(first, second), apart]):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_bytes(b"\n".join(map(orjson.dumps, records)) + b"\n")
+        report = told(path, quick=True)
+        calls = sum(len(message.get("tool_calls") or ()) for message in (*(() if number else (*one[:4], *one[:8])), *other, *small))
+        assert report.summary.calls == calls
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_answer_that_comes_back_as_history_is_counted_once(kept: bool, tmp_path: Path) -> None:
+    """An exchange is a request and its answer; the next request goes on from it only if the answer is its next message."""
+    call = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    asked, answer = {"role": "user", "content": "go"}, {"role": "assistant", "content": None, "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "call_1", "content": "done"}
+    final = {"role": "assistant", "content": "It is done."}
+    again = answer if kept else {"role": "assistant", "content": "Let me think."}
+
+    def exchange(messages: list[Any], message: Any) -> bytes:
+        response = {"object": "chat.completion", "choices": [{"message": message}]}
+        return orjson.dumps({"request": {"model": "gpt-4.1", "messages": messages}, "response": response})
+
+    path = tmp_path / "x.jsonl"
+    rest = [again, result] if kept else [again, {"role": "user", "content": "well?"}]
+    path.write_bytes(exchange([asked], answer) + b"\n" + exchange([asked, *rest], final) + b"\n")
+    summary = told(path, quick=True).summary
+    assert (summary.calls, summary.paired, summary.open, summary.trajectories) == ((1, 1, 0, 1) if kept else (1, 0, 1, 2))
+
+
+def _log(form: str, seed: int) -> list[bytes]:
+    """The lines of a log in which conversations take turns."""
+    rng = random.Random(f"{form}{seed}")
+    threads = [healthy(3, form, "a") + (list(rng.choice(_broken(KEYS[form]))) if rng.random() < 0.2 else []) for _ in range(40)]
+    lines = []
+    while any(threads):
+        number = rng.choice([number for number, thread in enumerate(threads) if thread])
+        message = threads[number].pop(0)
+        lines.append(orjson.dumps({**message, "session_id": f"s{number}"} if isinstance(message, dict) else message))
+    return lines
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_conversation_that_was_folded_up_goes_on(form: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folded = []
+    monkeypatch.setattr("toolaudit.threads.AWAKE", 2)
+    monkeypatch.setattr("toolaudit.threads.Asleep.wake", lambda self, wake=Asleep.wake: (folded.append(1), wake(self))[1])
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"\n".join(_log(form, seed)) + b"\n")
+    report = same(path)
+    assert report.summary.paired
+    assert folded
+
+
+def test_a_log_that_cannot_be_read_twice_is_kept_aside(tmp_path: Path) -> None:
+    data = b"\n".join(_log("openai-chat", 1)) + b"\n"
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(data)
+    audit = Audit(Options())
+    with gzip.open(tmp_path / "x.jsonl.gz", "wb") as file:
+        file.write(data)
+    audit.paths([str(tmp_path / "x.jsonl.gz")])
+    plain = told(path, quick=True)
+    assert plain.findings
+    assert [_told(entry) for entry in audit.report.findings] == [_told(entry) for entry in plain.findings]
+    assert _numbers(audit.report) == _numbers(plain)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("form", FORMATS)
+def test_an_excerpt_of_a_document_keeps_its_lines(form: str, seed: int, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"model": "x", KEYS[form]: long_one(form, seed)}, indent=1), "utf-8")
+    same(path)
+
+
+def test_only_the_latest_calls_of_a_source_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[int] = []
+    monkeypatch.setattr("toolaudit.engine.REMEMBERED", 8)
+    monkeypatch.setattr(Audit, "merge", lambda self, outcome, merge=Audit.merge: (held.append(len(outcome.calls)), merge(self, outcome)))
+    path = tmp_path / "x.jsonl"
+    bodies = [{"model": "x", "messages": healthy(3, "openai-chat", f"n{number}")} for number in range(20)]
+    path.write_bytes(b"\n".join(map(orjson.dumps, bodies)) + b"\n")
+    assert told(path, quick=True).summary.calls == 60
+    assert held
+    assert max(held) <= 16
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_growing_request_in_doubt_is_told_of_once(form: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is told of it is the same when every request is proved and judged from its first message on."""
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"\n".join(growing(long_one(form, seed), KEYS[form])[-40:]) + b"\n")
+    short = told(path, quick=True)
+    monkeypatch.setattr("toolaudit.snapshots._continued", lambda *_: None)
+    whole = told(path, quick=True)
+    assert [_told(entry) for entry in short.findings] == [_told(entry) for entry in whole.findings]
+    assert _numbers(short) == _numbers(whole)
+
+
+def test_what_was_in_doubt_is_judged_once(tmp_path: Path, judged: list[int]) -> None:
+    """Else the test above would show nothing."""
+    messages = healthy(130, "openai-chat", "a")
+    del messages[202]
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"\n".join(growing(messages, "messages")[120:]) + b"\n")
+    report = told(path, quick=True)
+    assert [entry.rule for entry in report.findings] == ["missing-result"]
+    assert report.summary.calls == 130
+    assert len(judged) < 5

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolaudit.errors import UsageError
-from toolaudit.sources import Source, Unusable, chosen, find, identity_of, meets, opened
+from toolaudit.sources import Source, Unusable, find, globs_of, identity_of, meets, opened
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -222,13 +222,13 @@ def test_opened(tree: Path) -> None:
     ],
 )
 def test_patterns_choose_from_folders(tree: Path, include: list[str], exclude: list[str], expected: list[str]) -> None:
-    globs = chosen(include, exclude)
+    globs = globs_of(include, exclude)
     for root, prefix in ((".", ""), ("./", ""), (str(tree), f"{tree}/"), (f"{tree}/", f"{tree}/"), (f"{tree}/b/..", f"{tree}/b/../")):
         assert [item.path for item in find([root], globs=globs)] == [prefix + path for path in expected]
 
 
 def test_what_is_named_is_read_whatever_the_patterns_say(tree: Path) -> None:
-    globs = chosen(["*.txt"], ["b", "*.json"])
+    globs = globs_of(["*.txt"], ["b", "*.json"])
     assert [item.path for item in find(["a.json", "b", "b/x.jsonl", "*.json"], globs=globs)] == [
         "a.json",
         "b/x.jsonl",
@@ -242,20 +242,20 @@ def test_excluded_folder_is_not_walked(tree: Path, monkeypatch: pytest.MonkeyPat
     walked: list[str] = []
     scan = os.scandir
     monkeypatch.setattr(os, "scandir", lambda path: (walked.append(path), scan(path))[1])
-    list(find(["."], globs=chosen([], ["b"])))
+    list(find(["."], globs=globs_of([], ["b"])))
     assert walked == ["."]
 
 
 @pytest.mark.parametrize("pattern", ["*.{json,jsonl}", "[z-a]", "a\\"])
 def test_text_that_is_no_pattern(pattern: str) -> None:
     with pytest.raises(UsageError):
-        chosen([pattern], [])
+        globs_of([pattern], [])
 
 
 def test_marks_of_a_file_of_patterns_mean_themselves(tree: Path) -> None:
     (tree / "#x").write_text("{}")
     (tree / "{x}").write_text("{}")
-    assert [item.path for item in find(["."], globs=chosen(["#x", "\\{x\\}"], []))] == ["#x", "{x}"]
+    assert [item.path for item in find(["."], globs=globs_of(["#x", "\\{x\\}"], []))] == ["#x", "{x}"]
 
 
 AS_NOBODY = """
@@ -328,8 +328,8 @@ def test_every_file_that_is_come_across_is_met_by_whatever_name(tmp_path: Path) 
     assert met("c.json", "soft.json")
     assert not met("apart.json", "b", "c.json", "gone.json")
     assert not met("b/.hidden.json", "b")
-    assert not meets([str(tmp_path)], identity_of(str(tmp_path / "b/x.jsonl")) or (0, 0), chosen([], ["b"]))
-    assert meets([str(tmp_path / "b/x.jsonl")], identity_of(str(tmp_path / "b/x.jsonl")) or (0, 0), chosen([], ["b"]))
+    assert not meets([str(tmp_path)], identity_of(str(tmp_path / "b/x.jsonl")) or (0, 0), globs_of([], ["b"]))
+    assert meets([str(tmp_path / "b/x.jsonl")], identity_of(str(tmp_path / "b/x.jsonl")) or (0, 0), globs_of([], ["b"]))
     assert identity_of("/dev/null") is None
     assert identity_of(str(tmp_path)) is None
 

@@ -10,7 +10,7 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from msgspec import Struct, field
 
@@ -22,8 +22,11 @@ from toolaudit.pairing import pair
 from toolaudit.reading import Group, Healthy, Reading, Stored
 from toolaudit.report import Entry, Input, Report, Tally
 from toolaudit.signs import OF_TEXT
-from toolaudit.sources import Archive, Source, Unusable, chosen, find, opened
+from toolaudit.sources import Archive, Source, Unusable, find, globs_of, opened
 from toolaudit.sources.records import records
+
+if TYPE_CHECKING:
+    from toolaudit.snapshots import Kept
 
 REMEMBERED = 16_384
 """How many of the latest call ids are remembered, to say where the call of an orphan stands."""
@@ -64,26 +67,37 @@ class Outcome(Struct, gc=False):
     given: Input
     findings: list[Entry] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
-    calls: list[tuple[Sequence[str], Place]] = field(default_factory=list)
-    """Ids of calls, and where they stand."""
+    calls: dict[str, Place] = field(default_factory=dict)
+    """Where the latest calls stand, by their ids."""
     orphans: list[Entry] = field(default_factory=list)
     """Those of the findings that look for a call with their id in other trajectories."""
-    bytes: int = 0
-    """How much was read."""
+
+    def enter(self, keys: Iterable[str], place: Place) -> None:
+        """Remember calls that stand at one place."""
+        self.calls.update(dict.fromkeys(keys, place))
+        self.calls = _latest(self.calls)
+
+
+V = TypeVar("V")
+
+
+def _latest(calls: dict[str, V]) -> dict[str, V]:
+    """The same calls, or the latest of them when there are too many."""
+    if len(calls) <= 2 * REMEMBERED:
+        return calls
+    return dict(itertools.islice(calls.items(), len(calls) - REMEMBERED, None))
 
 
 class Memory:
-    """Where the latest calls stand, and the orphans that still look for theirs."""
+    """Where the latest calls of a run stand, and the orphans that still look for theirs."""
 
     def __init__(self) -> None:
         self.calls: dict[str, tuple[str, Place]] = {}
         self.orphans: list[Entry] = []
 
-    def enter(self, keys: Iterable[str], path: str, place: Place) -> None:
-        """Remember calls of one record; the oldest are forgotten when there are too many."""
-        self.calls.update(dict.fromkeys(keys, (path, place)))
-        if len(self.calls) > 2 * REMEMBERED:
-            self.calls = dict(itertools.islice(self.calls.items(), len(self.calls) - REMEMBERED, None))
+    def enter(self, calls: dict[str, Place], path: str) -> None:
+        """Remember the calls of a source."""
+        self.calls = _latest(self.calls | {key: (path, place) for key, place in calls.items()})
 
     def reunite(self) -> None:
         """Say of each orphan where a call with its id stands, if one was seen in another trajectory."""
@@ -106,7 +120,7 @@ class Audit:
         self.report = Report()
         self.memory = Memory()
         self.only = formats.format(options.input_format) if options.input_format else None
-        self.globs = chosen(options.include, options.exclude)
+        self.globs = globs_of(options.include, options.exclude)
         self.named_law = targets.law(options.target) if options.target is not None else None
 
     @functools.cached_property
@@ -149,7 +163,7 @@ class Audit:
                 if source.file is not None:
                     stream.close()
         if self.progress is not None:
-            self.progress(os.stat(source.file).st_size if source.file is not None else 0, source.path)  # noqa: PTH116
+            self.progress(_size(source), source.path)
 
     def _archive(self, source: Source, archive: Archive) -> None:
         """Audit the members of an archive. One that holds no transcript is said, unless it was found and its members are said."""
@@ -184,7 +198,10 @@ class Audit:
     def complete(self, reading: Reading, groups: Iterable[Group]) -> Outcome:
         """The outcome of a source of which `groups` are all."""
         outcome = Outcome(given=reading.given)
-        self.take(groups, outcome)
+        try:
+            self.take(groups, outcome)
+        finally:
+            reading.close()
         settle(outcome, reading)
         return outcome
 
@@ -192,28 +209,38 @@ class Audit:
         """Judge groups of trajectories and add what comes of it. What a record repeats of a former one is counted and told once."""
         for group in groups:
             if group.kept is None:
-                self._items(group.items, outcome)
-                continue
-            own = Outcome(given=outcome.given)
-            self._items(group.items, own)
-            kept, former = group.kept, group.former
-            kept.total, kept.told = own.tally, frozenset(map(_identity, own.findings)) if own.findings else _NOTHING
-            outcome.tally.add(own.tally)
-            if former is not None and former.total is not None:
-                outcome.tally.add(former.total, -1)
-                new = [entry for entry in own.findings if _identity(entry) not in former.told]
-                own.orphans = [entry for entry in own.orphans if any(entry is one for one in new)]
-                own.findings = new
-            outcome.findings += own.findings
-            outcome.orphans += own.orphans
-            outcome.calls += own.calls
-
-    def _items(self, items: Iterable[Stored | Healthy], outcome: Outcome) -> None:
-        for item in items:
-            if isinstance(item, Healthy):
-                _pass(item, outcome)
+                for item in group.items:
+                    self._item(item, outcome)
             else:
-                self.judge(item, outcome)
+                self._record(group.items, group.kept, group.former, outcome)
+
+    def _record(self, items: Iterable[Stored | Healthy], kept: Kept, former: Kept | None, outcome: Outcome) -> None:
+        """Take what a record holds that others may repeat, or that repeats a former one."""
+        own, seen = Outcome(given=outcome.given, calls=outcome.calls), []
+        for item in items:
+            self._item(item, own)
+            if isinstance(item, Stored):
+                seen.append(item.trajectory)
+        outcome.tally.add(own.tally)
+        if kept.goes_on and former is not None:
+            kept.go_on(former, own.tally)
+            outcome.calls = own.calls
+            return
+        kept.close(seen, own.tally, own.findings)
+        if former is not None and (total := former.repeated(kept, seen)) is not None:
+            outcome.tally.add(total, -1)
+            own.findings = former.untold(own.findings)
+            new = set(map(id, own.findings))
+            own.orphans = [entry for entry in own.orphans if id(entry) in new]
+        outcome.findings += own.findings
+        outcome.orphans += own.orphans
+        outcome.calls = own.calls
+
+    def _item(self, item: Stored | Healthy, outcome: Outcome) -> None:
+        if isinstance(item, Healthy):
+            _pass(item, outcome)
+        else:
+            self.judge(item, outcome)
 
     def merge(self, outcome: Outcome) -> None:
         """Enter the outcome of a source into the report."""
@@ -226,8 +253,7 @@ class Audit:
             summary.warnings += entry.severity == Severity.WARNING
             summary.notes += entry.severity == Severity.NOTE
         self.report.findings += outcome.findings
-        for keys, place in outcome.calls:
-            self.memory.enter(keys, given.path, place)
+        self.memory.enter(outcome.calls, given.path)
         self.memory.orphans += outcome.orphans
         self._count(given)
 
@@ -304,7 +330,7 @@ def tally(ledger: Ledger, outcome: Outcome) -> None:
         own.calls += 1
         setattr(own, p.state, getattr(own, p.state) + 1)
         if p.call.id is not None:
-            outcome.calls.append(((p.call.id,), p.call.place))
+            outcome.enter((p.call.id,), p.call.place)
     own.trajectories = int(trajectory.counted)
     own.turns = len(trajectory.turns) - len(trajectory.told)
     own.results = sum(answer.turn.number not in trajectory.told for answer in ledger.answers)
@@ -315,12 +341,13 @@ def tally(ledger: Ledger, outcome: Outcome) -> None:
 def _pass(healthy: Healthy, outcome: Outcome) -> None:
     """Count what needs no judging."""
     count, given = len(healthy.calls), outcome.given
-    outcome.tally.add(Tally(1, healthy.turns, count, count, count))
+    outcome.tally.add(Tally(healthy.trajectories, healthy.turns, count, count, count))
     given.format, given.target = given.format or healthy.format, given.target or formats.format(healthy.format).TARGET
     if healthy.lines is None:
-        outcome.calls.append((healthy.calls, Place(healthy.number)))
-    else:
-        outcome.calls += (((key,), Place(line)) for key, line in zip(healthy.calls, healthy.lines, strict=True))
+        outcome.enter(healthy.calls, Place(healthy.number))
+        return
+    for key, line in zip(healthy.calls, healthy.lines, strict=True):
+        outcome.enter((key,), Place(line))
 
 
 def settle(outcome: Outcome, reading: Reading) -> None:
@@ -337,12 +364,12 @@ def settle(outcome: Outcome, reading: Reading) -> None:
     outcome.findings = in_order(outcome.findings)
 
 
-_NOTHING: frozenset[tuple[object, ...]] = frozenset()
-
-
-def _identity(entry: Entry) -> tuple[object, ...]:
-    """What tells a finding from every other of its conversation."""
-    return entry.rule, entry.turn, entry.call_id, entry.pointer, entry.inner, entry.message
+def _size(source: Source) -> int:
+    """The bytes of a file; 0 where that cannot be told any more."""
+    try:
+        return os.stat(source.file).st_size if source.file is not None else 0  # noqa: PTH116
+    except OSError:
+        return 0
 
 
 def in_order(found: list[Entry]) -> list[Entry]:

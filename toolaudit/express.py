@@ -287,21 +287,10 @@ class Walk:
 
     def all(self, messages: Iterable[Message], *, in_part: bool) -> None:
         """Feed messages. Raises NotProved at the first doubt, unless the conversation may be judged `in_part`."""
-        step = self._item if self.items else self._message
         for message in messages:
-            try:
-                step(message)
-            except NotProved:
-                if not in_part:
-                    raise
-                self._doubt(message)
-            self.index += 1
-            if self.doubting:
-                break
-        else:
-            return
-        for message in messages[self.index :] if isinstance(messages, list) else messages:
             self.feed(message)
+            if self.doubting and not in_part:
+                raise NotProved
 
     def feed(self, message: Message) -> None:
         """Take the next message."""
@@ -334,6 +323,10 @@ class Walk:
     def turns(self) -> int:
         """How many messages are proved."""
         return self.index - sum(end - start for start, end in self.doubts)
+
+    def is_settled(self, index: int) -> bool:
+        """Whether all that is judged for the sake of what is in doubt stood before an index already: nothing later can change it."""
+        return not self.doubts or self._stop(self.doubts[-1][1], NEAR + 1) <= index
 
     # ------------------------------------------------------------------------------------------------------------- doubt
 

@@ -15,7 +15,6 @@ WINDOW = 256
 SENTENCE = 120
 """Within so many characters a report of a failure says so; a result of at most this length that is one line says one thing."""
 LONGEST_PLACEHOLDER = 240
-_KEY_MARKS = ("ghp_", "gho_", "ghs_", "github_pat_", "_live_", "npm_")
 
 
 def may_report_failure(head: str) -> bool:
@@ -57,8 +56,12 @@ def _may_hold_secret(ends: str) -> bool:
         or ("I" in ends and ("IA" in ends or "AIz" in ends))
         or (":" in ends and "://" in ends)
         or ("J" in ends and "eyJ" in ends)
-        or ("_" in ends and any(marker in ends for marker in _KEY_MARKS))
+        or ("_" in ends and ("_live_" in ends or "npm_" in ends or ("gh" in ends and _names_github(ends))))
     )
+
+
+def _names_github(ends: str) -> bool:
+    return "ghp_" in ends or "gho_" in ends or "ghs_" in ends or "github_pat_" in ends
 
 
 _CALL_MARK = regex(

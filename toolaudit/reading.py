@@ -51,6 +51,8 @@ class Healthy(Struct, gc=False):
     number: int = 0
     lines: Sequence[int] | None = None
     """The lines of the calls, where they stand on several."""
+    trajectories: int = 1
+    """0 where the conversation was counted before."""
 
 
 class Group(Struct, gc=False):
@@ -84,6 +86,10 @@ class Spool:
         """Bytes that were kept."""
         self._file.seek(offset)
         return self._file.read(length)
+
+    def close(self) -> None:
+        """Let go of all of it."""
+        self._file.close()
 
 
 class Reading:
@@ -126,6 +132,11 @@ class Reading:
 
         return Threads()
 
+    def close(self) -> None:
+        """Let go of what was kept to be read again."""
+        if self._spool is not None:
+            self._spool.close()
+
     @property
     def unreadable(self) -> bool:
         """Some record of the source could not be read."""
@@ -159,7 +170,8 @@ class Reading:
                 walk, kept, former = self.snapshots.prove(item.data, item.number)
                 if walk is not None:
                     self.understood += 1
-                    yield Group(self._proved(walk, item), kept, former)
+                    new = kept is not None and former is not None and kept.goes_on
+                    yield Group(self._proved(walk, item, former if new else None), kept, former)
                     continue
                 if not logged and (logged := self._logged(item)):
                     continue
@@ -210,8 +222,15 @@ class Reading:
         self.understood += 1
         return Group(self._proved(walk, record))
 
-    def _proved(self, walk: Walk, record: Record) -> Iterator[Stored | Healthy]:
-        """What is in order, and an excerpt of the conversation where something is in doubt; all of it where that is no use."""
+    def _proved(self, walk: Walk, record: Record, former: Kept | None = None) -> Iterator[Stored | Healthy]:
+        """What is in order, and an excerpt of the conversation where something is in doubt; all of it where that is no use.
+
+        Of a record that goes on from a `former` one, what is new, all of which is in order.
+        """
+        if former is not None:
+            self.trajectories += 1
+            yield Healthy(walk.form or "", walk.index - former.turns, walk.called[former.calls :], record.number, trajectories=0)
+            return
         if walk.doubts:
             stored = self._excerpt(walk, record)
             if stored is None:

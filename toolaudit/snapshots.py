@@ -10,17 +10,21 @@ from collections import deque
 
 from msgspec import Struct, field
 
-from toolaudit.express import NotProved, Walk, conversation, finish, prove
+from toolaudit.express import LONG, NotProved, Walk, conversation, finish, prove
+from toolaudit.model import Trajectory, Turn
 from toolaudit.regex import regex
-from toolaudit.report import Tally
+from toolaudit.report import Entry, Tally
 from toolaudit.sources.scan import past_blank, past_value
 
 LINES = 8
 """So many lines are looked back: conversations that go on side by side take turns."""
+SHORT = 4096
+"""A record of no more bytes may hold less of messages than of what stands beside them."""
 LONGEST = 8 << 20
 """A longer record is not kept for comparison."""
 
-_LIST = regex(rb'"(?:messages|input)"\s*+:\s*+\[\s*+')
+_KEYS = (b'"messages"', b'"input"')
+_OPENING = regex(rb'"[a-z]++"\s*+:\s*+\[\s*+')
 
 
 class Kept(Struct, gc=False):
@@ -34,17 +38,70 @@ class Kept(Struct, gc=False):
     """Where its list ends, at the bracket; -1 as long as nobody asked."""
     walk: Walk | None = None
     """The proof of it, to be gone on with; None where there is none, or where it was gone on with."""
-    tools: bytes = b""
+    turns: int = 0
+    calls: int = 0
+    marks: tuple[tuple[int, ...], ...] = ()
+    """How many messages and calls that had proved, and what was in doubt."""
+    goes_on: bool = False
+    """Nothing of the record it repeats has to be judged again: what is told of it is what is new."""
     total: Tally | None = None
-    """What was counted in it, with all that it repeats."""
+    """What was counted in it, with all that it repeats; None where it holds more than one conversation."""
     told: frozenset[tuple[object, ...]] = field(default=frozenset())
     """What was found in it."""
+    asked: int = 0
+    """How many turns its list has, where `answer` follows them."""
+    answer: tuple[object, ...] = ()
+    """What is stored beside the list as the answer it got: it goes on from the former only if that is its next message."""
 
     def stop(self) -> int:
         """Where its last element ends."""
         if self.end < 0:
             self.end = past_value(self.data, _bracket(self.data, self.start)) - 1
-        return len(self.data[self.start : self.end].rstrip()) + self.start
+        end = self.end
+        while self.data[end - 1] in b" \t\r\n":
+            end -= 1
+        return end
+
+    def go_on(self, former: Kept, new: Tally) -> None:
+        """Note what came of a record of which only what is new was told."""
+        if former.total is not None:
+            self.total, self.told = Tally(), former.told
+            self.total.add(former.total)
+            self.total.add(new)
+
+    def close(self, judged: list[Trajectory], total: Tally, found: list[Entry]) -> None:
+        """Note what came of it; `judged` are the trajectories that were not merely proved."""
+        if self.marks and (total.trajectories != 1 or any(trajectory.counted for trajectory in judged)):
+            self.walk = None  # no excerpt would do, so neither will one of what goes on from it
+        if total.trajectories == 1 and not any(trajectory.kind == "response" for trajectory in judged):
+            self.total, self.told = total, frozenset(map(_identity, found))
+            if judged and judged[0].sent_turns:
+                self.asked = judged[0].sent_turns
+                self.answer = tuple(map(_gist, judged[0].turns[self.asked :]))
+
+    def repeated(self, later: Kept, judged: list[Trajectory]) -> Tally | None:
+        """What a later record, whose messages go on from these, counts a second time; None when it holds something else as well."""
+        if self.total is None or later.total is None:
+            return None
+        if self.answer:
+            turns = judged[0].turns[self.asked :] if judged and judged[0].counted else []
+            if tuple(map(_gist, turns[: len(self.answer)])) != self.answer:
+                return None
+        return self.total
+
+    def untold(self, found: list[Entry]) -> list[Entry]:
+        """Those findings of a later record that are not in this one."""
+        return [entry for entry in found if _identity(entry) not in self.told]
+
+
+def _gist(turn: Turn) -> tuple[object, ...]:
+    """What an answer and the message that it became have in common."""
+    return tuple(call.id for call in turn.calls), "".join(text.text for text in turn.texts)
+
+
+def _identity(entry: Entry) -> tuple[object, ...]:
+    """What tells a finding from every other of its conversation."""
+    return entry.rule, entry.turn, entry.call_id, entry.pointer, entry.inner, entry.message
 
 
 class Snapshots:
@@ -55,45 +112,70 @@ class Snapshots:
 
     def prove(self, data: bytes, number: int) -> tuple[Walk | None, Kept | None, Kept | None]:
         """The proof of a record, what is kept of it, and the record that it goes on from. Each of them may be None."""
-        found = _LIST.search(data) if len(data) <= LONGEST else None
-        if found is None:
+        start = _first(data) if len(data) <= LONGEST else -1
+        if start < 0:
             return prove(data), None, None
-        kept = Kept(number, data, found.end())
-        former = self._former(kept)
-        walk = self._continued(kept, former) if former is not None and former.walk is not None else None
+        kept = Kept(number, data, start)
+        walk, former = None, None
+        if (found := self._former(kept)) is not None:
+            former, at = found
+            rest = data[:start] + data[at + 1 :]
+            kept.end = at + past_value(rest, _bracket(rest, start)) - start
+            walk = _continued(rest, former)
+            kept.goes_on = walk is not None and former.marks == _marks(walk) and walk.is_settled(former.turns)
         if walk is None:
             walk = prove(data)
-        if walk is not None and not walk.doubts:
-            kept.walk, kept.tools = walk, walk.tools
+        if walk is not None:
+            kept.walk, kept.turns, kept.calls, kept.marks = walk, walk.index, len(walk.called), _marks(walk)
         self.kept.append(kept)
         return walk, kept, former
 
-    def _former(self, kept: Kept) -> Kept | None:
-        """The latest record whose messages are those with which this one begins."""
+    def _former(self, kept: Kept) -> tuple[Kept, int] | None:
+        """The latest record whose messages are those with which this one begins, and where the comma behind them stands in this one."""
         for former in reversed(self.kept):
             if former.number < kept.number - LINES:
                 return None
             if _is_alike(former, kept) and kept.data.startswith(former.data[former.start : former.stop()], kept.start):
                 at = past_blank(kept.data, kept.start + former.stop() - former.start)
                 if kept.data[at : at + 1] == b",":  # it goes on; the very same once more is a record of its own
-                    return former
+                    return (former, at) if _is_alone(former, former.end) and _is_alone(kept, at) else None
         return None
 
-    def _continued(self, kept: Kept, former: Kept) -> Walk | None:
-        """Go on with the proof of the former record; None when that does not work out."""
-        data = kept.data
-        at = past_blank(data, kept.start + former.stop() - former.start)
-        rest = data[: kept.start] + data[at + 1 :]
-        try:
-            tools, messages, items = conversation(rest)
-            walk, former.walk = former.walk, None
-            if walk is None or tools != former.tools or items != bool(walk.items):
-                return None
-            walk.all(messages, in_part=False)
-        except NotProved:
+
+def _continued(rest: bytes, former: Kept) -> Walk | None:
+    """Go on with the proof of the former record through the `rest` that is new; None when that does not work out."""
+    walk, former.walk = former.walk, None
+    if walk is None:
+        return None
+    try:
+        tools, messages, items = conversation(rest)
+        if tools != walk.tools or items != bool(walk.items):
             return None
-        kept.end = at + 1 + past_value(rest, _bracket(rest, kept.start)) - 1 - kept.start
-        return walk if finish(walk) else None
+        walk.all(messages, in_part=walk.index + len(messages) >= LONG)
+    except NotProved:
+        return None
+    return walk if finish(walk) else None
+
+
+def _marks(walk: Walk) -> tuple[tuple[int, ...], ...]:
+    """What was in doubt when a proof came so far."""
+    return tuple(map(tuple, walk.doubts))
+
+
+def _first(data: bytes) -> int:
+    """Where the first message or item of a record begins; -1 where there is no list of them."""
+    for key in _KEYS:
+        at = data.find(key)
+        while at >= 0:
+            if (found := _OPENING.match(data, at)) is not None:
+                return found.end()
+            at = data.find(key, at + 1)
+    return -1
+
+
+def _is_alone(kept: Kept, behind: int) -> bool:
+    """Whether no other list of messages stands before the list, or from `behind` on: else what is counted might be of that one."""
+    return _first(kept.data[: _bracket(kept.data, kept.start)]) < 0 and _first(kept.data[behind:]) < 0
 
 
 def _bracket(data: bytes, start: int) -> int:
@@ -102,9 +184,12 @@ def _bracket(data: bytes, start: int) -> int:
 
 
 def _is_alike(former: Kept, kept: Kept) -> bool:
-    """Half of the former record stands in this one; differences show early, as a rule."""
-    half = (len(former.data) - former.start) // 2
-    for size in (min(64, half), min(4096, half), half):
+    """The beginning of the former record's messages stands in this one, and of a long record half of it.
+
+    Nothing is certain yet: where its list ends takes longer to find than that two conversations begin in different ways.
+    """
+    whole = len(former.data) - former.start
+    for size in (16,) if whole <= SHORT else (64, SHORT // 2, whole // 2):
         if not kept.data.startswith(former.data[former.start : former.start + size], kept.start):
             return False
     return True

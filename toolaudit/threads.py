@@ -84,27 +84,22 @@ class Thread:
         """Prove no more of it."""
         self.whole, self.walk, self.asleep = True, None, None
 
-    def wake(self) -> Walk:
-        """The walk that goes on."""
-        if self.walk is None:
-            assert self.asleep is not None
+    def wake(self) -> None:
+        """Unfold the walk."""
+        if self.asleep is not None:
             self.walk, self.asleep = self.asleep.wake(), None
-        return self.walk
 
-    def sleep(self) -> bool:
-        """Fold the walk up, if nothing is open; whether it was."""
+    def sleep(self) -> None:
+        """Fold the walk up, if nothing is open."""
         walk = self.walk
-        if walk is None or walk.open or walk.doubts or walk.doubting or walk.previous == "reasoning":
-            return False
-        self.walk, self.asleep = None, Asleep.of(walk)
-        return True
+        if walk is not None and not (walk.open or walk.doubts or walk.previous == "reasoning"):
+            self.walk, self.asleep = None, Asleep.of(walk)
 
     def end(self) -> Walk | None:
-        """The walk, when something of the conversation is proved; None when all of it has to be judged."""
-        if self.whole:
-            return None
-        walk = self.wake()
-        return walk if walk.end(log=True) and not (walk.doubts and len(self) < LONG) else None
+        """The walk, when something of the conversation is proved; None when all of it has to be judged. It is given away."""
+        self.wake()
+        walk, self.walk = self.walk, None
+        return walk if walk is not None and walk.end(log=True) and not (walk.doubts and len(self) < LONG) else None
 
 
 class Asleep(Struct, frozen=True, gc=False):
@@ -158,7 +153,8 @@ class Threads:
 
     def __init__(self) -> None:
         self.known: dict[str | None, Thread] = {}
-        self._awake = 0
+        self._awake: list[Thread] = []
+        self._most = 2 * AWAKE
 
     def __bool__(self) -> bool:
         return bool(self.known)
@@ -183,8 +179,7 @@ class Threads:
             return False
         thread = self._thread(_session(line))
         thread.place(record.number, placed(record), len(data))
-        if not thread.whole:
-            walk = thread.walk or thread.wake()
+        if (walk := thread.walk) is not None:
             if walk.items is None or kind is not None or line.id is not None:
                 _settle(thread, walk, line)
             walk.feed(line)
@@ -206,18 +201,19 @@ class Threads:
             thread.walk = Walk(items=None)
         elif thread.asleep is None:
             return thread
-        self._awake += 1
-        if self._awake > 2 * AWAKE:
+        thread.wake()
+        if len(self._awake) >= self._most:
             self._calm()
+        self._awake.append(thread)
         return thread
 
     def _calm(self) -> None:
-        """Fold up the conversations that were heard of longest ago."""
-        awake = [thread for thread in self.known.values() if thread.walk is not None and thread.numbers]
-        awake.sort(key=lambda thread: thread.numbers[-1])
-        for thread in awake[:-AWAKE]:
+        """Fold up the conversations that were heard of longest ago. Those that cannot be are not asked again for a while."""
+        self._awake.sort(key=lambda thread: thread.numbers[-1])
+        for thread in self._awake[:-AWAKE]:
             thread.sleep()
-        self._awake = AWAKE
+        self._awake = [thread for thread in self._awake if thread.walk is not None]
+        self._most = len(self._awake) + AWAKE + len(self._awake) // 2
 
 
 def _settle(thread: Thread, walk: Walk, line: _Line) -> None:

@@ -19,8 +19,7 @@ from toolaudit.engine import Audit, Options
 from toolaudit.errors import InputError, UsageError
 from toolaudit.model import Severity
 from toolaudit.outputs._closing import closing
-from toolaudit.sources import chosen as globs
-from toolaudit.sources import identity_of, meets
+from toolaudit.sources import globs_of, identity_of, meets
 
 if TYPE_CHECKING:
     from toolaudit.model import Tool
@@ -156,7 +155,7 @@ def ready(given: Given) -> None:
         return
     if given.tools is not None and identity_of(given.tools) == identity:
         raise UsageError(f"{given.output}: it is the file that --tools names, and is not overwritten", "give -o another name")
-    if meets(given.paths, identity, globs(split(given.include), split(given.exclude))):
+    if meets(given.paths, identity, globs_of(split(given.include), split(given.exclude))):
         raise UsageError(
             f"{given.output}: it is one of the files that are checked, and is not overwritten",
             "give -o another name, outside of the folders that are checked",

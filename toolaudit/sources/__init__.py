@@ -4,6 +4,6 @@
 None of them raises on content.
 """
 
-from toolaudit.sources.files import Archive, Identity, Member, Source, Unusable, chosen, find, identity_of, meets, opened
+from toolaudit.sources.files import Archive, Identity, Member, Source, Unusable, find, globs_of, identity_of, meets, opened
 
-__all__ = ["Archive", "Identity", "Member", "Source", "Unusable", "chosen", "find", "identity_of", "meets", "opened"]
+__all__ = ["Archive", "Identity", "Member", "Source", "Unusable", "find", "globs_of", "identity_of", "meets", "opened"]

@@ -74,7 +74,7 @@ def find(paths: Sequence[str], *, stdin_name: str = "<stdin>", globs: Globs | No
     yield from _found(named, _names(named), set(), stdin_name, globs)
 
 
-def chosen(include: Sequence[str], exclude: Sequence[str]) -> Globs | None:
+def globs_of(include: Sequence[str], exclude: Sequence[str]) -> Globs | None:
     """What to take of that which folders and archives hold; None for everything. Raises UsageError for a text that is no pattern."""
     if not (include or exclude):
         return None
