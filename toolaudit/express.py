@@ -338,7 +338,7 @@ class Walk:
 
     def _doubt(self, message: Message) -> None:
         self._extend(self.index + 1)
-        self.doubting = True
+        self.doubting, self.previous = True, _said_by(message)
         try:
             self._enter(message)
         except _Everything:
@@ -360,6 +360,8 @@ class Walk:
     def _begins(self, message: Message) -> bool:
         """Whether a message behind one in doubt begins an exchange, whatever came before."""
         if self.items:
+            if message.type in ("function_call", "reasoning") or message.role == "assistant":
+                return self.previous not in _OF_MODEL  # a turn of the model ends where something else stands
             return message.role == "user" and message.type in ("message", None)
         if message.role == "user":
             content = message.content
@@ -560,7 +562,7 @@ class Walk:
             self._item_message(item, previous)
         else:
             raise NotProved
-        self.previous = kind if kind in ("function_call", "function_call_output", "reasoning") else item.role or ""
+        self.previous = _said_by(item)
 
     def _identify(self, item: Message) -> None:
         prefix = _ITEMS.get(item.type or "")
@@ -657,6 +659,11 @@ class Walk:
     def _said(self, text: str | None) -> None:
         if text and (may_hold_call(text) or may_hold_result(text)):
             raise NotProved
+
+
+def _said_by(item: Message) -> str:
+    """What decides whether the next item goes on with the same turn: the kind of an item of the model or its tools, else a role."""
+    return item.type if item.type in ("function_call", "function_call_output", "reasoning") else item.role or ""
 
 
 def _is_plain(key: str) -> bool:
