@@ -141,13 +141,32 @@ def _local(distributed: Any, jobs: int, stack: contextlib.ExitStack) -> Any:
 
 
 def _killed(cluster: Any, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
-    """End the workers of a local cluster at once where the context fails; to close it would wait for what they are doing."""
-    if kind is None:
+    """End the workers of a local cluster at once where the context fails; to close it would wait for what they are doing.
+
+    Where it does not fail they are closed, once all of them run: one that is just starting in place of another that died would print
+    a traceback.
+    """
+    if kind is None and _all_run(cluster):
         return
     for nanny in cluster.workers.values():
         nanny.auto_restart = False
         with contextlib.suppress(ProcessLookupError, TypeError):  # it is gone, or was not there yet
             os.kill(nanny.pid, signal.SIGKILL)
+
+
+def _all_run(cluster: Any) -> bool:
+    """Wait until all workers of a local cluster run; False where that takes too long."""
+    latest = time.monotonic() + PATIENCE
+    while not all(map(_runs, cluster.workers.values())):
+        if time.monotonic() > latest:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _runs(nanny: Any) -> bool:
+    process = nanny.process
+    return process is not None and process.status.name == "running" and bool(process.is_alive())
 
 
 def _distant(distributed: Any, address: str, stack: contextlib.ExitStack) -> Any:
