@@ -27,6 +27,7 @@ from toolaudit.sources.records import records
 
 if TYPE_CHECKING:
     from toolaudit.snapshots import Kept
+    from toolaudit.work import Crew
 
 REMEMBERED = 16_384
 """How many of the latest call ids are remembered, to say where the call of an orphan stands."""
@@ -74,15 +75,25 @@ class Outcome(Struct, gc=False):
 
     def enter(self, keys: Iterable[str], place: Place) -> None:
         """Remember calls that stand at one place."""
-        self.calls.update(dict.fromkeys(keys, place))
-        self.calls = _latest(self.calls)
+        self.calls = _latest(self.calls, dict.fromkeys(keys, place))
+
+    def add(self, later: Outcome) -> None:
+        """Take what came of the part of the source behind this one."""
+        self.given.format, self.given.target = self.given.format or later.given.format, self.given.target or later.given.target
+        self.findings += later.findings
+        self.tally.add(later.tally)
+        self.calls = _latest(self.calls, later.calls)
+        self.orphans += later.orphans
 
 
 V = TypeVar("V")
 
 
-def _latest(calls: dict[str, V]) -> dict[str, V]:
-    """The same calls, or the latest of them when there are too many."""
+def _latest(calls: dict[str, V], more: dict[str, V]) -> dict[str, V]:
+    """`calls` with later ones behind them, and when there are too many without the first: the latest are those, however it was cut up."""
+    if not calls.keys().isdisjoint(more):
+        calls = {key: value for key, value in calls.items() if key not in more}
+    calls.update(more)
     if len(calls) <= 2 * REMEMBERED:
         return calls
     return dict(itertools.islice(calls.items(), len(calls) - REMEMBERED, None))
@@ -97,10 +108,13 @@ class Memory:
 
     def enter(self, calls: dict[str, Place], path: str) -> None:
         """Remember the calls of a source."""
-        self.calls = _latest(self.calls | {key: (path, place) for key, place in calls.items()})
+        self.calls = _latest(self.calls, {key: (path, place) for key, place in calls.items()})
 
     def reunite(self) -> None:
         """Say of each orphan where a call with its id stands, if one was seen in another trajectory."""
+        if not self.orphans:
+            return
+        self.calls = dict(itertools.islice(self.calls.items(), max(0, len(self.calls) - REMEMBERED), None))
         for orphan in self.orphans:
             if (found := self.calls.get(orphan.call_id or "")) is not None:
                 path, place = found
@@ -135,14 +149,24 @@ class Audit:
 
     # ---------------------------------------------------------------------------------------------------------- inputs
 
-    def paths(self, given: Sequence[str], stdin: BinaryIO | None = None, stdin_name: str = "<stdin>") -> None:
-        """Audit files, folders, archives, globs and `-`."""
-        for source in find(given, stdin_name=stdin_name, globs=self.globs):
-            if isinstance(source, Unusable):
-                self._unusable(source)
-            else:
-                self._source(source, stdin)
+    def paths(self, given: Sequence[str], stdin: BinaryIO | None = None, stdin_name: str = "<stdin>", crew: Crew | None = None) -> None:
+        """Audit files, folders, archives, globs and `-`; all but the last by a `crew` where there is one."""
+        found = find(given, stdin_name=stdin_name, globs=self.globs)
+        if crew is not None and stdin is None:
+            from toolaudit.work import spread
+
+            spread(self, found, crew)
+        else:
+            for item in found:
+                self.here(item, stdin)
         self.finish(given)
+
+    def here(self, item: Source | Unusable, stdin: BinaryIO | None = None) -> None:
+        """Audit one source in this process."""
+        for outcome in self.outcomes(item, stdin):
+            self.merge(outcome)
+        if self.progress is not None:
+            self.progress(size_of(item), item.path)
 
     def value(self, value: JSON, name: str = "<value>") -> None:
         """Audit a decoded JSON value: a message list, a request body, a response."""
@@ -150,35 +174,33 @@ class Audit:
         self.merge(self.complete(reading, reading.value(value)))
         self.finish([name])
 
-    def _source(self, source: Source, stdin: BinaryIO | None) -> None:
-        stream = opened(source, stdin, self.globs)
+    def outcomes(self, item: Source | Unusable, stdin: BinaryIO | None = None) -> Iterator[Outcome]:
+        """What comes of a source: one outcome, or of an archive one for each member."""
+        stream = item if isinstance(item, Unusable) else opened(item, stdin, self.globs)
         if isinstance(stream, Unusable):
-            self._unusable(stream)
+            yield _unused(stream)
         elif isinstance(stream, Archive):
-            self._archive(source, stream)
+            yield from self._archive(item, stream)
         else:
             try:
-                self._stream(source, stream)
+                yield self._stream(item, stream)
             finally:
-                if source.file is not None:
+                if isinstance(item, Source) and item.file is not None:
                     stream.close()
-        if self.progress is not None:
-            self.progress(_size(source), source.path)
 
-    def _archive(self, source: Source, archive: Archive) -> None:
+    def _archive(self, source: Source | Unusable, archive: Archive) -> Iterator[Outcome]:
         """Audit the members of an archive. One that holds no transcript is said, unless it was found and its members are said."""
-        summary, files, inputs = self.report.summary, self.report.summary.files, len(self.report.inputs)
+        count = useful = 0
         for member in archive.members:
-            if isinstance(member, Unusable):
-                self._unusable(member)
-            else:
-                self._stream(member.source, member.stream)
-        if summary.files == files and (source.named or len(self.report.inputs) == inputs):
-            self._unusable(Unusable(source.path, "no transcript is recognised in this archive", source.named))
+            outcome = _unused(member) if isinstance(member, Unusable) else self._stream(member.source, member.stream)
+            count, useful = count + 1, useful + (outcome.given.status in ("read", "partly-read"))
+            yield outcome
+        if not useful and (source.named or not count):
+            yield _unused(Unusable(source.path, "no transcript is recognised in this archive", source.named))
 
-    def _stream(self, source: Source, stream: BinaryIO) -> None:
+    def _stream(self, source: Source | Unusable, stream: BinaryIO) -> Outcome:
         reading = self.reading(Input(path=source.path, named=source.named), quick=self.quick)
-        self.merge(self.complete(reading, reading.read(records(stream, source.path, max_record=self.options.max_record))))
+        return self.complete(reading, reading.read(records(stream, source.path, max_record=self.options.max_record)))
 
     def reading(self, given: Input, *, quick: bool = False) -> Reading:
         """How a source is read under these options."""
@@ -191,9 +213,6 @@ class Audit:
         if asked.target or asked.input_format or asked.at or asked.deep or asked.tools is not None:
             return False
         return asked.rules is None or self.chosen <= rules.select()
-
-    def _unusable(self, source: Unusable) -> None:
-        self._count(Input(path=source.path, status="failed" if source.named else "skipped", reason=source.reason, named=source.named))
 
     def complete(self, reading: Reading, groups: Iterable[Group]) -> Outcome:
         """The outcome of a source of which `groups` are all."""
@@ -364,10 +383,19 @@ def settle(outcome: Outcome, reading: Reading) -> None:
     outcome.findings = in_order(outcome.findings)
 
 
-def _size(source: Source) -> int:
-    """The bytes of a file; 0 where that cannot be told any more."""
+def _unused(source: Unusable) -> Outcome:
+    given = Input(path=source.path, status="failed" if source.named else "skipped", reason=source.reason, named=source.named)
+    return Outcome(given=given)
+
+
+def size_of(item: Source | Unusable) -> int:
+    """The bytes of a source; 0 where that cannot be told."""
+    if isinstance(item, Unusable) or item.file is None:
+        return 0
+    if item.size is not None:
+        return item.size
     try:
-        return os.stat(source.file).st_size if source.file is not None else 0  # noqa: PTH116
+        return os.stat(item.file).st_size  # noqa: PTH116
     except OSError:
         return 0
 

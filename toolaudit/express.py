@@ -254,7 +254,7 @@ class Walk:
 
     __slots__ = (
         "begun", "bodies", "called", "changed", "checks", "doubting", "doubts", "everything", "form", "identified", "index",
-        "items", "open", "plain", "previous", "seen", "settled", "since", "spans", "spoken", "told", "tools",
+        "items", "open", "plain", "previous", "repeats", "seen", "settled", "since", "spans", "spoken", "told", "tools", "unsure", "wary",
     )  # fmt: skip
 
     def __init__(self, tools: bytes = b"", *, items: bool | None = False) -> None:
@@ -284,6 +284,12 @@ class Walk:
         self.spans: list[tuple[int, int]] = []  # what has to be judged together, for a call was perhaps made twice
         self.everything = False
         """Doubt about some of the conversation is doubt about all of it."""
+        self.wary = False
+        """Calls are remembered as they are where something is in doubt: something may be, in what stands before."""
+        self.repeats = False
+        """A call was made twice that matters only in that case."""
+        self.unsure = False
+        """A developer spoke, which not every format knows."""
 
     def all(self, messages: Iterable[Message], *, in_part: bool) -> None:
         """Feed messages. Raises NotProved at the first doubt, unless the conversation may be judged `in_part`."""
@@ -295,7 +301,7 @@ class Walk:
     def feed(self, message: Message) -> None:
         """Take the next message."""
         if self.doubting:
-            if not self._begins(message):
+            if not begins(message, self.previous, items=bool(self.items)):
                 self._doubt(message)
                 self.index += 1
                 return
@@ -328,6 +334,46 @@ class Walk:
         """Whether all that is judged for the sake of what is in doubt stood before an index already: nothing later can change it."""
         return not self.doubts or self._stop(self.doubts[-1][1], NEAR + 1) <= index
 
+    def append(self, later: Walk) -> bool:
+        """Go on as if the messages of `later`, a walk that began where an exchange does, had been fed. False where that is not certain.
+
+        `later` was wary, and is given away.
+        """
+        if not self._is_met_by(later):
+            return False
+        by, calls = self.index, len(self.called)
+        if later.doubts and self.told >= 0:
+            self.spans.append((self.told, self.told + 1))
+        self.form, self.index, self.since = self.form or later.form, by + later.index, by + later.since
+        self.begun.extend(by + at for at in later.begun)
+        self.open, self.bodies = later.open, later.bodies
+        self.seen.update((key, by + at) for key, at in later.seen.items())
+        self.called += later.called
+        self.settled = calls + later.settled
+        self.changed.update((key, by + at) for key, at in later.changed.items())
+        self.identified |= later.identified
+        self.spoken, self.told = self.spoken or later.spoken, by + later.told if later.told >= 0 else self.told
+        self.previous, self.plain, self.doubting = later.previous, self.plain and later.plain, later.doubting
+        self.doubts += [[by + start, by + end] for start, end in later.doubts]
+        self.spans += [(by + start, by + end) for start, end in later.spans]
+        self.unsure = self.unsure or later.unsure
+        return True
+
+    def _is_met_by(self, later: Walk) -> bool:
+        """Whether nothing that came so far bears on what `later` has proved."""
+        if not self.doubting and (self.open or self.previous == "reasoning"):
+            return False
+        if bool(self.items) != bool(later.items) or not (self.form in (None, later.form) or later.form is None):
+            return False
+        if self.form == "anthropic-messages" and later.unsure:
+            return False
+        if self.doubts and later.repeats:
+            return False
+        again = self.changed.keys() & later.changed.keys()
+        if again and (self.doubts or later.doubts or any(must_not_be_done_twice(name) for name, _ in again)):
+            return False
+        return self.seen.keys().isdisjoint(later.seen) and self.identified.isdisjoint(later.identified)
+
     # ------------------------------------------------------------------------------------------------------------- doubt
 
     def _begin(self) -> None:
@@ -338,7 +384,7 @@ class Walk:
 
     def _doubt(self, message: Message) -> None:
         self._extend(self.index + 1)
-        self.doubting, self.previous = True, _said_by(message)
+        self.doubting, self.previous = True, said_by(message)
         try:
             self._enter(message)
         except _Everything:
@@ -356,17 +402,6 @@ class Walk:
         self.open.clear()
         self.bodies = []
         self.previous = ""
-
-    def _begins(self, message: Message) -> bool:
-        """Whether a message behind one in doubt begins an exchange, whatever came before."""
-        if self.items:
-            if message.type in ("function_call", "reasoning") or message.role == "assistant":
-                return self.previous not in _OF_MODEL  # a turn of the model ends where something else stands
-            return message.role == "user" and message.type in ("message", None)
-        if message.role == "user":
-            content = message.content
-            return message.tool_call_id is None and (not isinstance(content, list) or all(part.type == "text" for part in content))
-        return message.role == "assistant"
 
     def _enter(self, message: Message) -> None:
         """Remember the calls of a message in doubt: what else bears their ids, or repeats them, is in doubt too."""
@@ -432,7 +467,10 @@ class Walk:
             self._tool(message)
         elif role == "user":
             self._user(message)
-        elif role == "system" or (role == "developer" and self.form != "anthropic-messages"):
+        elif role == "system":
+            self._system(message)
+        elif role == "developer" and self.form != "anthropic-messages":
+            self.unsure = True
             self._system(message)
         else:
             raise NotProved
@@ -562,7 +600,7 @@ class Walk:
             self._item_message(item, previous)
         else:
             raise NotProved
-        self.previous = _said_by(item)
+        self.previous = said_by(item)
 
     def _identify(self, item: Message) -> None:
         prefix = _ITEMS.get(item.type or "")
@@ -615,10 +653,12 @@ class Walk:
             check = self.checks.get(name)
             if check is None or not check(args):
                 raise NotProved
-        if nature(name) != "reads" and (self.doubts or must_not_be_done_twice(name)):
+        if nature(name) != "reads" and (self.doubts or self.wary or must_not_be_done_twice(name)):
             same = (name, orjson.dumps(args, option=orjson.OPT_SORT_KEYS))
             if same in self.changed:
-                raise NotProved
+                if self.doubts or must_not_be_done_twice(name):
+                    raise NotProved
+                self.repeats = True
             self.changed[same] = self.since
         self.seen[key] = self.since
         self.open[key] = name
@@ -661,7 +701,19 @@ class Walk:
             raise NotProved
 
 
-def _said_by(item: Message) -> str:
+def begins(message: Message, previous: str, *, items: bool) -> bool:
+    """Whether a message begins an exchange, whatever was open before; `previous` is what the one before it was said by."""
+    if items:
+        if message.type in ("function_call", "reasoning") or message.role == "assistant":
+            return previous not in _OF_MODEL  # a turn of the model ends where something else stands
+        return message.role == "user" and message.type in ("message", None)
+    if message.role == "user":
+        content = message.content
+        return message.tool_call_id is None and (not isinstance(content, list) or all(part.type == "text" for part in content))
+    return message.role == "assistant"
+
+
+def said_by(item: Message) -> str:
     """What decides whether the next item goes on with the same turn: the kind of an item of the model or its tools, else a role."""
     return item.type if item.type in ("function_call", "function_call_output", "reasoning") else item.role or ""
 

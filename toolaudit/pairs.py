@@ -44,11 +44,15 @@ class Pairs(Audit):
         for line in lines(ledger, outcome.given.path, stored.document, stored.first_line):
             self.write(line)
 
-    def _source(self, source: Source, stdin: BinaryIO | None) -> None:
-        if self.written is None or identity_of(0 if source.file is None else source.file) != self.written:
-            super()._source(source, stdin)
-        elif source.named:
-            self._unusable(Unusable(source.path, "it is the file that the lines are written to", True))
+    def outcomes(self, item: Source | Unusable, stdin: BinaryIO | None = None) -> Iterator[Outcome]:
+        """What comes of a source that is not the one written to."""
+        if isinstance(item, Unusable) or not self._is_written(item):
+            yield from super().outcomes(item, stdin)
+        elif item.named:
+            yield from super().outcomes(Unusable(item.path, "it is the file that the lines are written to", True))
+
+    def _is_written(self, source: Source) -> bool:
+        return self.written is not None and identity_of(0 if source.file is None else source.file) == self.written
 
 
 def lines(ledger: Ledger, path: str, document: bytes = b"", first_line: int = 1) -> Iterator[Line]:

@@ -5,6 +5,7 @@ and keeps account of what was not understood.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -131,6 +132,18 @@ class Reading:
         from toolaudit.threads import Threads
 
         return Threads()
+
+    def reads(self, again: Again) -> None:
+        """Read records once more by `again`, where others have read them first."""
+        self._again = again
+
+    def hold(self, placed: Iterable[tuple[int, int, int]]) -> None:
+        """Hold back responses that others have met, one for each number, offset and length of a record."""
+        for record, count in Counter(placed).items():
+            number, offset, length = record
+            again = Record(number, self._again(offset, length), offset, self._again)
+            found = [one for one in self._looked(decode(again.data), number) if isinstance(one, Found) and _is_answer(one)]
+            self.held += [(one, again) for one in found[:count]]
 
     def close(self) -> None:
         """Let go of what was kept to be read again."""
@@ -292,7 +305,7 @@ class Reading:
             if isinstance(other, Found) and number and self._may_be_loose(other):
                 self.held.append((other, record))
             elif not isinstance(other, Loose):
-                yield from self._whole(other, record)
+                yield from self.whole(other, record)
 
     def _looked(self, value: JSON, number: int) -> list[Seen]:
         return [one for root, place in self._roots(number, value) for one in self.search.look(root, place)]
@@ -303,9 +316,10 @@ class Reading:
         return [found for pointer in self.at if (found := follow(value, Place(number), pointer)) is not None]
 
     def _may_be_loose(self, one: Found) -> bool:
-        return is_response(one.value) and one.answer is None and (bool(self.values) or self._has_threads or len(self.held) < HELD)
+        return _is_answer(one) and (bool(self.values) or self.has_threads or len(self.held) < HELD)
 
-    def _whole(self, one: Seen, record: Record | None) -> Iterator[Stored]:
+    def whole(self, one: Seen, record: Record | None) -> Iterator[Stored]:
+        """The trajectories of what was found in a record."""
         if isinstance(one, Tie):
             self._tie(one.place, one.names)
         if not isinstance(one, Found):
@@ -329,13 +343,13 @@ class Reading:
 
     def end(self) -> Iterator[Group]:
         """What only the end of the source completes, and the account of what was not understood."""
-        threads = list(self.threads) if self._has_threads else []
+        threads = list(self.threads) if self.has_threads else []
         if threads:
             yield from self._of_threads(threads)
         if self.values:
             self._join_held(next(iter(self.values.values())))
         for one, record in self.held:
-            yield Group(self._whole(one, record))
+            yield Group(self.whole(one, record))
         for gathered in self.values.values():
             yield Group(self._conversation(gathered))
         if self.bad:
@@ -401,7 +415,8 @@ class Reading:
         gathered.sort(key=lambda loose: loose.message.place.record)
 
     @property
-    def _has_threads(self) -> bool:
+    def has_threads(self) -> bool:
+        """Some of the source is stored a message a record."""
         return "threads" in self.__dict__ and bool(self.threads)
 
     def _conversation(self, gathered: list[Loose]) -> Iterator[Stored]:
@@ -439,6 +454,11 @@ def _healthy(walk: Walk, thread: Thread) -> Healthy:
     """What is proved of a conversation in a log."""
     lines = [thread.numbers[walk.seen[key]] for key in walk.called]
     return Healthy(walk.form or "", walk.turns, walk.called, thread.numbers[0], lines)
+
+
+def _is_answer(one: Found) -> bool:
+    """A response by itself, without the request that it answers."""
+    return is_response(one.value) and one.answer is None
 
 
 def _message_of(response: JSON) -> JSON:

@@ -112,7 +112,7 @@ class Snapshots:
 
     def prove(self, data: bytes, number: int) -> tuple[Walk | None, Kept | None, Kept | None]:
         """The proof of a record, what is kept of it, and the record that it goes on from. Each of them may be None."""
-        start = _first(data) if len(data) <= LONGEST else -1
+        start = first(data) if len(data) <= LONGEST else -1
         if start < 0:
             return prove(data), None, None
         kept = Kept(number, data, start)
@@ -162,7 +162,7 @@ def _marks(walk: Walk) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, walk.doubts))
 
 
-def _first(data: bytes) -> int:
+def first(data: bytes) -> int:
     """Where the first message or item of a record begins; -1 where there is no list of them."""
     for key in _KEYS:
         at = data.find(key)
@@ -175,7 +175,7 @@ def _first(data: bytes) -> int:
 
 def _is_alone(kept: Kept, behind: int) -> bool:
     """Whether no other list of messages stands before the list, or from `behind` on: else what is counted might be of that one."""
-    return _first(kept.data[: _bracket(kept.data, kept.start)]) < 0 and _first(kept.data[behind:]) < 0
+    return first(kept.data[: _bracket(kept.data, kept.start)]) < 0 and first(kept.data[behind:]) < 0
 
 
 def _bracket(data: bytes, start: int) -> int:

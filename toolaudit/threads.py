@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from toolaudit.express import LONG, Message, Never, Walk
+from toolaudit.express import LONG, Message, Never, Walk, begins, said_by
 from toolaudit.sources.records import Record
 
 AWAKE = 512
@@ -58,11 +58,11 @@ _ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "messa
 class Thread:
     """One conversation of a log."""
 
-    __slots__ = ("asleep", "identified", "key", "lengths", "numbers", "offsets", "walk", "whole")
+    __slots__ = ("asleep", "head", "identified", "key", "lengths", "numbers", "offsets", "presumed", "walk", "whole")
 
     def __init__(self, key: str | None) -> None:
         self.key = key
-        self.walk: Walk | None = None
+        self.walk: Walk | Head | None = None
         self.asleep: Asleep | None = None
         self.offsets, self.lengths, self.numbers = array("Q"), array("Q"), array("Q")
         """Where the record of each message stands, in bytes, and on which line."""
@@ -70,6 +70,10 @@ class Thread:
         """A message bears an id of its own."""
         self.whole = False
         """It has to be judged as a whole, the long way."""
+        self.head = 0
+        """In a range of a file: so many messages stand before the walk, and may go on with what stands in the range before."""
+        self.presumed = False
+        """The walk takes it for granted that the user has spoken before."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -92,14 +96,44 @@ class Thread:
     def sleep(self) -> None:
         """Fold the walk up, if nothing is open."""
         walk = self.walk
-        if walk is not None and not (walk.open or walk.doubts or walk.previous == "reasoning"):
+        if isinstance(walk, Walk) and not (walk.open or walk.doubts or walk.previous == "reasoning"):
             self.walk, self.asleep = None, Asleep.of(walk)
 
     def end(self) -> Walk | None:
         """The walk, when something of the conversation is proved; None when all of it has to be judged. It is given away."""
         self.wake()
         walk, self.walk = self.walk, None
-        return walk if walk is not None and walk.end(log=True) and not (walk.doubts and len(self) < LONG) else None
+        return walk if isinstance(walk, Walk) and walk.end(log=True) and not (walk.doubts and len(self) < LONG) else None
+
+
+class Head:
+    """What stands where a walk will be, in a range of a file: it waits for a message with which an exchange begins."""
+
+    __slots__ = ("everything", "items", "previous", "thread")
+
+    def __init__(self, thread: Thread) -> None:
+        self.thread = thread
+        self.items = None
+        self.everything = False
+        self.previous = ""
+
+    def feed(self, line: _Line) -> None:
+        """Take the next message."""
+        items = line.type is not None
+        known = bool(self.previous) or not items or line.role == "user"
+        if known and (begins(line, self.previous, items=items) or (line.role == "system" and not items)):
+            self._begin(line)
+            return
+        self.previous = said_by(line)
+        self.thread.head += 1
+
+    def _begin(self, line: _Line) -> None:
+        walk = Walk(items=None)
+        walk.wary = True
+        walk.spoken = self.thread.presumed = line.role == "assistant"
+        self.thread.walk = walk
+        _settle(self.thread, walk, line)
+        walk.feed(line)
 
 
 class Asleep(Struct, frozen=True, gc=False):
@@ -112,6 +146,9 @@ class Asleep(Struct, frozen=True, gc=False):
     previous: str
     spoken: bool
     plain: bool
+    wary: bool
+    repeats: bool
+    unsure: bool
     told: int
     changed: dict[tuple[str, bytes], int] | None
     identified: frozenset[str] | None
@@ -130,6 +167,9 @@ class Asleep(Struct, frozen=True, gc=False):
             walk.previous,
             walk.spoken,
             walk.plain,
+            walk.wary,
+            walk.repeats,
+            walk.unsure,
             walk.told,
             walk.changed or None,
             frozenset(walk.identified) or None,
@@ -142,6 +182,7 @@ class Asleep(Struct, frozen=True, gc=False):
         walk = Walk(items=self.items)
         walk.form, walk.index, walk.previous, walk.spoken = self.form, self.index, self.previous, self.spoken
         walk.plain, walk.told, walk.changed, walk.identified = self.plain, self.told, self.changed or {}, set(self.identified or ())
+        walk.wary, walk.repeats, walk.unsure = self.wary, self.repeats, self.unsure
         walk.called = self.ids.split()
         walk.seen = dict(zip(walk.called, self.at, strict=True))
         walk.begun, walk.since, walk.settled = self.begun, self.begun[-1] if self.begun else 0, len(walk.called)
@@ -151,7 +192,9 @@ class Asleep(Struct, frozen=True, gc=False):
 class Threads:
     """The conversations of one log, by the name they bear."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, later: bool = False) -> None:
+        self.later = later
+        """They stand in a range of a file that is not its first."""
         self.known: dict[str | None, Thread] = {}
         self._awake: list[Thread] = []
         self._most = 2 * AWAKE
@@ -194,11 +237,28 @@ class Threads:
         if not thread.numbers or thread.numbers[-1] != number:
             thread.place(number, offset, length)
 
+    def join(self, later: Thread, again: Callable[[int, int], bytes]) -> None:
+        """Take what a range of the file holds of a conversation, behind what is known of it; `again` reads bytes of the file."""
+        if later.key not in self.known and not later.head and not later.presumed:
+            self.known[later.key] = later  # it begins here
+            later.sleep()
+            return
+        thread = self._thread(later.key)
+        later.wake()
+        if later.whole:
+            thread.doubt()
+        elif isinstance(thread.walk, Walk):
+            _meet(thread, thread.walk, later, again)
+        thread.offsets.extend(later.offsets)
+        thread.lengths.extend(later.lengths)
+        thread.numbers.extend(later.numbers)
+        thread.identified |= later.identified
+
     def _thread(self, key: str | None) -> Thread:
         thread = self.known.get(key)
         if thread is None:
             thread = self.known[key] = Thread(key)
-            thread.walk = Walk(items=None)
+            thread.walk = Head(thread) if self.later else Walk(items=None)
         elif thread.asleep is None:
             return thread
         thread.wake()
@@ -216,8 +276,33 @@ class Threads:
         self._most = len(self._awake) + AWAKE + len(self._awake) // 2
 
 
-def _settle(thread: Thread, walk: Walk, line: _Line) -> None:
+def _meet(thread: Thread, walk: Walk, later: Thread, again: Callable[[int, int], bytes]) -> None:
+    """Go on with a walk through what a range holds: its head is read again, and all of it where its own walk cannot be joined."""
+    _reread(thread, walk, later, range(later.head), again)
+    if isinstance(later.walk, Walk) and not thread.whole:
+        spoken = walk.spoken or bool(walk.items) or not later.presumed
+        if not (spoken and walk.append(later.walk)):
+            _reread(thread, walk, later, range(later.head, len(later)), again)
+
+
+def _reread(thread: Thread, walk: Walk, later: Thread, indexes: range, again: Callable[[int, int], bytes]) -> None:
+    for index in indexes:
+        try:
+            line = _decode(again(later.offsets[index], later.lengths[index]))
+        except msgspec.MsgspecError:  # the file is not any more what it was
+            thread.doubt()
+            return
+        _settle(thread, walk, line)
+        walk.feed(line)
+        if walk.everything:
+            thread.doubt()
+            return
+
+
+def _settle(thread: Thread, walk: Walk | Head, line: _Line) -> None:
     """What the first messages decide: whether messages are stored, or items of Responses."""
+    if isinstance(walk, Head):
+        return
     if walk.items is None and walk.form is not None:
         walk.items = False
     if line.type is not None:

@@ -24,6 +24,7 @@ from toolaudit.sources import globs_of, identity_of, meets
 if TYPE_CHECKING:
     from toolaudit.model import Tool
     from toolaudit.report import Input, Report
+    from toolaudit.work import Crew
 
 FAIL_ON = ("error", "warning", "note", "never")
 NOT_RECOGNISED = "`toolaudit formats` lists what is recognised; --at POINTER says where to look, --input-format NAME how to read"
@@ -103,10 +104,25 @@ def _picked(given: Given, extend: list[str]) -> frozenset[str] | None:
     return picked
 
 
-def read(run: Audit, given: Given) -> None:
-    """Let `run` read the paths of `given`."""
+def read(run: Audit, given: Given, crew: Crew | None = None) -> None:
+    """Let `run` read the paths of `given`, or a `crew`."""
     stdin = _stdin() if "-" in given.paths else None
-    run.paths(given.paths, stdin, stdin_name=given.stdin_filename)
+    run.paths(given.paths, stdin, given.stdin_filename, crew)
+
+
+def _crew(given: Given) -> Crew | None:
+    """Who reads beside this process; None for nobody."""
+    jobs = given.jobs or _cores()
+    if jobs == 1 and given.engine == "processes":
+        return None
+    from toolaudit.work import Crew
+
+    return Crew(jobs, given.engine)
+
+
+def _cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def verdict(report: Report, threshold: str = "never", *, exit_zero: bool = False) -> int:
@@ -165,7 +181,7 @@ def ready(given: Given) -> None:
 def _completed(run: Audit, given: Given) -> bool:
     """Read everything; False when the user interrupted it."""
     try:
-        read(run, given)
+        read(run, given, _crew(given))
     except KeyboardInterrupt:
         return False
     return True

@@ -51,7 +51,10 @@ def check(
     target: Target = None,
     sent: Sent = False,
     deep: Annotated[bool, typer.Option("--deep", help="Text rules read whole results instead of their heads and tails.")] = False,
-    jobs: Annotated[int, typer.Option(metavar="N", min=1, help="Number of processes (no effect yet: one is used).")] = 1,
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of worker processes (default: one a core).")] = None,
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="Who does the work: processes, dask, or dask=tcp://HOST:PORT for a cluster that is running.")
+    ] = "processes",
     tools: Annotated[str | None, typer.Option(metavar="FILE", help="Check arguments against the tools this JSON file declares.")] = None,
     input_format: InputFormat = None,
     at: At = None,

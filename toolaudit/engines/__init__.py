@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pkgutil
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import BrokenExecutor, Executor, Future, wait
 from contextlib import AbstractContextManager, ExitStack
 from importlib import import_module
@@ -95,7 +95,7 @@ def run(
     function: Callable[[U], R],
     units: Iterable[U],
     window: int | None = None,
-) -> Iterator[R | Lost[U]]:
+) -> Generator[R | Lost[U], None, None]:
     """`function` of each unit, in the order of the units, on the executor that `start` gives.
 
     At most `window` units are in flight, by default four for each worker. When a worker dies, what is in flight without a result

@@ -32,7 +32,9 @@ class Source(Struct, frozen=True):
     named: bool
     """Named on the command line, as against found in a folder."""
     file: str | None
-    """What to open; None for standard input. For a member of an archive, the archive."""
+    """What to open, an address included; None for standard input. For a member of an archive, the archive."""
+    size: int | None = None
+    """In bytes, where it is known beforehand: of an object that lies elsewhere."""
 
 
 class Unusable(Struct, frozen=True):
@@ -57,10 +59,11 @@ class Archive(Struct, frozen=True):
 
 
 class _Named(Struct, frozen=True):
-    """A path of the command line, after patterns, with what the system says of it; no `status` for standard input."""
+    """A path of the command line, after patterns, with what the system says of it; no `status` for standard input and addresses."""
 
     path: str
     status: os.stat_result | None
+    is_url: bool = False
 
 
 def find(paths: Sequence[str], *, stdin_name: str = "<stdin>", globs: Globs | None = None) -> Iterator[Source | Unusable]:
@@ -85,7 +88,7 @@ def globs_of(include: Sequence[str], exclude: Sequence[str]) -> Globs | None:
 
 def meets(paths: Sequence[str], identity: Identity, globs: Globs | None = None) -> bool:
     """Whether `find` comes across the file of this identity: given by any name, found in a folder, or read from standard input."""
-    named = _all_named(paths)
+    named = [item for item in _all_named(paths) if isinstance(item, Unusable) or not item.is_url]
     names, seen = _names(named), set[Identity]()
     if identity in names or ("-" in paths and identity_of(0) == identity):
         return True
@@ -115,6 +118,8 @@ def _found(
     for item in named:
         if isinstance(item, Unusable):
             yield item
+        elif item.is_url:
+            yield from _remote(item.path, globs)
         elif item.status is None:
             yield Source(stdin_name, True, None)
         elif stat.S_ISDIR(item.status.st_mode):
@@ -126,8 +131,12 @@ def _found(
             yield Source(shown(item.path), True, item.path)
 
 
-def opened(source: Source, stdin: BinaryIO | None = None, globs: Globs | None = None) -> BinaryIO | Archive | Unusable:
+def opened(
+    source: Source, stdin: BinaryIO | None = None, globs: Globs | None = None, *, until: int | None = None
+) -> BinaryIO | Archive | Unusable:
     """The bytes of `source`, buffered as `records` likes it; `stdin` is what standard input is read from.
+
+    `until` is the offset up to which the caller means to read: of what lies elsewhere, nothing behind it is fetched.
 
     What is compressed is undone on the way, whatever its name; of an archive, the members that `globs` takes are given. For speed
     give it a `stdin` with a buffer of `BUFFER` bytes. It is the caller who closes what was opened, but the members of an archive.
@@ -136,6 +145,13 @@ def opened(source: Source, stdin: BinaryIO | None = None, globs: Globs | None = 
         if stdin is None:
             return Unusable(source.path, "standard input is closed", source.named)
         stream = stdin
+    elif _is_url(source.file):
+        from toolaudit.sources.remote import open_url
+
+        fetched = open_url(source.file, source.size, until=until)
+        if isinstance(fetched, Unusable):
+            return Unusable(source.path, fetched.reason, source.named)
+        stream = fetched
     else:
         try:
             stream = open(source.file, "rb", buffering=BUFFER)  # noqa: PTH123, SIM115 - without pathlib a small file is audited a tenth sooner
@@ -196,6 +212,9 @@ def _named(path: str) -> Iterator[_Named | Unusable]:
     if path == "-":
         yield _Named(path, None)
         return
+    if _is_url(path):
+        yield _Named(path, None, is_url=True)
+        return
     try:
         yield _Named(path, os.stat(path))  # noqa: PTH116 (to `Path` an empty name is the current folder)
     except OSError as error:
@@ -255,6 +274,30 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
             return sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return []
+
+
+# ---------------------------------------------------------------------------------------------------------------- elsewhere
+
+
+def _is_url(path: str) -> bool:
+    if "://" not in path:
+        return False
+    from toolaudit.sources.remote import is_url  # no local run needs it
+
+    return is_url(path)
+
+
+def _remote(url: str, globs: Globs | None) -> Iterator[Source | Unusable]:
+    """The objects that an address names; of those below it, what `globs` takes."""
+    from toolaudit.sources.remote import listed
+    from toolaudit.sources.remote import shown as told
+
+    within = len(url.rstrip("/")) + 1
+    for item in listed(url):
+        if isinstance(item, Unusable):
+            yield item
+        elif (named := item.url == url) or globs is None or globs.takes(item.url[within:]):
+            yield Source(told(item.url), named, item.url, item.size)
 
 
 # ------------------------------------------------------------------------------------------------------------------- folders

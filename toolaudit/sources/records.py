@@ -20,7 +20,7 @@ import json
 import os.path
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import chain
 from typing import BinaryIO, NoReturn, TypeAlias
@@ -291,13 +291,42 @@ def _otherwise(data: bytes, by_name: bool, limit: int) -> Iterator[Record | Unre
     return _json_lines(lines) if like_lines or (by_name and len(sample) > 1) else None
 
 
-def between(stream: BinaryIO, start: int, end: int, *, max_record: int = 1 << 30) -> Iterator[Record | Unreadable]:
+class Between:
     """The JSON Lines of a file that begin from `start` on, where a line does, and before `end`; numbered from 1."""
-    stream.seek(start)
-    return _json_lines(_Lines(stream, b"", start, max_record), end)
+
+    def __init__(self, stream: BinaryIO, start: int, end: int, max_record: int = 1 << 30) -> None:
+        self.stream = stream
+        self.start = start
+        self.end = end
+        self.limit = max_record
+        self.count = 0
+        """How many lines there are, blank ones included; once all are taken."""
+
+    def __iter__(self) -> Iterator[Record | Unreadable]:
+        self.stream.seek(self.start)
+        self.count = yield from _json_lines(_Lines(self.stream, b"", self.start, self.limit), self.end)
 
 
-def _json_lines(lines: _Lines, end: int = sys.maxsize) -> Iterator[Record | Unreadable]:
+def divisible(stream: BinaryIO, longest: int) -> tuple[int, int] | None:
+    """Where the first of the JSON Lines of a plain file begins, and how many blank ones stand before it.
+
+    None when it holds something else, or when the first two of them do not show it, or are longer than `longest` bytes.
+    """
+    if not _is_plain(stream):
+        return None
+    head = _read(stream, _HEAD)
+    encoding, mark = _encoding(head)
+    if encoding != "utf-8" or b"\0" in head or _magic(head[mark:]):
+        return None
+    lines = _Lines(stream, head[mark:], mark, longest)
+    shown = lines.look(2)
+    if len(shown) < 2 or not all(line.endswith(b"\n") or line is shown[1] for line in shown) or not all(map(_complete, shown)):
+        return None
+    return lines.start + lines.blank, lines.before
+
+
+def _json_lines(lines: _Lines, end: int = sys.maxsize) -> Generator[Record | Unreadable, None, int]:
+    """The records of lines that begin before an offset; how many lines there were."""
     number, limit = lines.before, lines.limit
     again = lines.again if isinstance(lines.stream, io.BytesIO) or _is_plain(lines.stream) else None
     following = lines.start + lines.blank
@@ -305,7 +334,7 @@ def _json_lines(lines: _Lines, end: int = sys.maxsize) -> Iterator[Record | Unre
         for line in lines:
             offset = following
             if offset >= end:
-                return
+                return number
             following += len(line)
             number += 1
             if line.isspace():
@@ -318,6 +347,7 @@ def _json_lines(lines: _Lines, end: int = sys.maxsize) -> Iterator[Record | Unre
             yield Record(number, data, offset, again)
     except (OSError, EOFError) as error:
         yield _failed(number + 1, error)
+    return number
 
 
 def _failed(number: int, error: OSError | EOFError) -> Unreadable:
@@ -416,8 +446,12 @@ class _Lines:
         return line
 
 
+class Twice(io.RawIOBase):
+    """A raw stream that is no file of this machine, but can be read twice like one."""
+
+
 def _is_plain(stream: BinaryIO) -> bool:
-    return isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO) and stream.seekable()
+    return isinstance(stream, io.BufferedReader) and isinstance(stream.raw, (io.FileIO, Twice)) and stream.seekable()
 
 
 def _ends_with_line(stream: BinaryIO, most: int) -> bool:

@@ -25,6 +25,7 @@ from msgspec import Struct
 from toolaudit.errors import InputError
 from toolaudit.sources.files import BUFFER, Unusable, _hidden
 from toolaudit.sources.files import shown as _shown
+from toolaudit.sources.records import Twice
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -129,7 +130,7 @@ def open_url(url: str, size: int | None = None, *, until: int | None = None) -> 
 # ------------------------------------------------------------------------------------------------------------------ in ranges
 
 
-class _Ranges(io.RawIOBase):
+class _Ranges(Twice):
     """An object as a raw stream. Reading on fetches the next block beforehand, in a thread of its own; jumping about does not."""
 
     def __init__(self, fetch: Fetch, size: int, until: int) -> None:
