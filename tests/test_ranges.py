@@ -14,6 +14,7 @@ import pytest
 from conversations import FORMATS
 from test_excerpts import CASES, KEYS, _broken, growing, healthy, long_one
 
+from toolaudit import ranges
 from toolaudit.engine import Audit, Options
 from toolaudit.express import Walk
 from toolaudit.ranges import Joining
@@ -209,3 +210,20 @@ def test_real_logs(cut: Callable[..., Report]) -> None:
     assert paths
     for path in rng.sample(paths, min(60, len(paths))):
         same(cut, path, spans_of(path.stat().st_size, rng)[:2])
+
+
+def test_file_that_vanishes_midway_is_said(tmp_path: Path, cut: Callable[..., Report], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"\n".join(orjson.dumps({"model": "x", "messages": healthy(2, "openai-chat", f"n{number}")}) for number in range(20)))
+    part_of = ranges.part_of
+
+    def vanishing(audit: Audit, source: Any, span: ranges.Range) -> ranges.Part:
+        if span.start > span.first:
+            path.unlink(missing_ok=True)
+        return part_of(audit, source, span)
+
+    monkeypatch.setattr(ranges, "part_of", vanishing)
+    report = cut(path, path.stat().st_size // 3)
+    assert [given.status for given in report.inputs] == ["failed"]
+    assert "were not checked: there is no such file or folder" in report.incomplete[0]
+    assert report.summary.trajectories > 0

@@ -31,6 +31,7 @@ LONG = 32 << 20
 """Where one of the first two lines is longer, a file is not cut."""
 BACK = 1 << 20
 """So many bytes are read at a time to look back."""
+_CHANGED = "it changed while it was being read"
 
 
 class Range(Struct, frozen=True):
@@ -125,7 +126,8 @@ def part_of(audit: Audit, source: Source, span: Range) -> Part:
     given = Input(path=source.path, named=source.named)
     stream = opened(source, until=span.end)
     if isinstance(stream, (Archive, Unusable)):
-        raise InputError(f"{source.path}: it changed while it was being read")
+        given.status, given.reason = "failed", stream.reason if isinstance(stream, Unusable) else _CHANGED
+        return Part(Outcome(given=given), Outcome(given=given), 0, 0, 0, 0)
     with stream:
         reading = audit.reading(given, quick=audit.quick)
         outcome, apart = Outcome(given=given), Outcome(given=Input(path=source.path))
@@ -221,8 +223,9 @@ class Joining:
 
     def add(self, span: Range, part: Part | Lost[Unit]) -> None:
         """Take what came of the next range."""
-        if not isinstance(part, Part):
-            self.missed.append(f"its bytes from {span.start:,} to {span.end:,} were not checked: {part.reason}")
+        reason = part.outcome.given.reason if isinstance(part, Part) else part.reason
+        if reason is not None or not isinstance(part, Part):
+            self.missed.append(f"its bytes from {span.start:,} to {span.end:,} were not checked: {reason}")
             return
         if span.start == span.first:
             self.lines = span.blank
@@ -289,7 +292,7 @@ class Joining:
         if self._stream is None:
             stream = opened(self.source)
             if isinstance(stream, (Archive, Unusable)):
-                raise InputError(f"{self.source.path}: it changed while it was being read")
+                raise InputError(f"{self.source.path}: {_CHANGED}")
             self._stream = stream
         self._stream.seek(offset)
         return self._stream.read(length)
