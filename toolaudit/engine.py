@@ -72,7 +72,13 @@ class Outcome(Struct, gc=False):
     orphans: list[Entry] = field(default_factory=list)
     """Those of the findings that look for a call with their id in other trajectories."""
 
-    def enter(self, keys: Iterable[str], place: Place) -> None:
+    def enter(self, key: str, place: Place) -> None:
+        """Remember where a call stands."""
+        self.calls[key] = place
+        if len(self.calls) > 2 * REMEMBERED:
+            self.calls = _latest(self.calls)
+
+    def enter_all(self, keys: Iterable[str], place: Place) -> None:
         """Remember calls that stand at one place."""
         self.calls.update(dict.fromkeys(keys, place))
         self.calls = _latest(self.calls)
@@ -97,7 +103,8 @@ class Memory:
 
     def enter(self, calls: dict[str, Place], path: str) -> None:
         """Remember the calls of a source."""
-        self.calls = _latest(self.calls | {key: (path, place) for key, place in calls.items()})
+        self.calls.update((key, (path, place)) for key, place in calls.items())
+        self.calls = _latest(self.calls)
 
     def reunite(self) -> None:
         """Say of each orphan where a call with its id stands, if one was seen in another trajectory."""
@@ -247,7 +254,8 @@ class Audit:
         given, tally, summary = outcome.given, outcome.tally, self.report.summary
         given.trajectories, given.calls, given.results = tally.trajectories, tally.calls, tally.results
         for name in Tally.__struct_fields__:
-            setattr(summary, name, getattr(summary, name) + getattr(tally, name))
+            if count := getattr(tally, name):
+                setattr(summary, name, getattr(summary, name) + count)
         for entry in outcome.findings:
             summary.errors += entry.severity == Severity.ERROR
             summary.warnings += entry.severity == Severity.WARNING
@@ -287,6 +295,7 @@ class Audit:
             tally(ledger, outcome)
         if found:
             self._enter(ledger, found, outcome, stored)
+        ledger.let_go()
 
     def _law(self, form: str) -> targets.Law:
         """The law to judge by; what belongs to no format is judged by none in particular."""
@@ -296,9 +305,14 @@ class Audit:
         """What the chosen rules find on a ledger, before any law is applied; `messages` are those as stored."""
         context = rules.Context(deep=self.options.deep, tools=self.options.tools, messages=tuple(messages))
         signs = ledger.signs | OF_TEXT if self.options.deep else ledger.signs
-        for name, header in rules.catalogue().items():
-            if name in self.chosen and (not header.needs or not signs.isdisjoint(header.needs)):
+        for name, needs in self._asked:
+            if not needs or not needs.isdisjoint(signs):
                 yield from rules.check(name)(ledger, context)
+
+    @functools.cached_property
+    def _asked(self) -> tuple[tuple[str, frozenset[str]], ...]:
+        """The chosen rules in order, each with the signs of which it needs one."""
+        return tuple((name, frozenset(header.needs)) for name, header in rules.catalogue().items() if name in self.chosen)
 
     def _enter(self, ledger: Ledger, found: list[Finding], outcome: Outcome, stored: Stored) -> None:
         from toolaudit.entries import Whereabouts, entries, judged  # a healthy run needs none of it
@@ -330,7 +344,7 @@ def tally(ledger: Ledger, outcome: Outcome) -> None:
         own.calls += 1
         setattr(own, p.state, getattr(own, p.state) + 1)
         if p.call.id is not None:
-            outcome.enter((p.call.id,), p.call.place)
+            outcome.enter(p.call.id, p.call.place)
     own.trajectories = int(trajectory.counted)
     own.turns = len(trajectory.turns) - len(trajectory.told)
     own.results = sum(answer.turn.number not in trajectory.told for answer in ledger.answers)
@@ -344,10 +358,10 @@ def _pass(healthy: Healthy, outcome: Outcome) -> None:
     outcome.tally.add(Tally(healthy.trajectories, healthy.turns, count, count, count))
     given.format, given.target = given.format or healthy.format, given.target or formats.format(healthy.format).TARGET
     if healthy.lines is None:
-        outcome.enter(healthy.calls, Place(healthy.number))
+        outcome.enter_all(healthy.calls, Place(healthy.number))
         return
     for key, line in zip(healthy.calls, healthy.lines, strict=True):
-        outcome.enter((key,), Place(line))
+        outcome.enter(key, Place(line))
 
 
 def settle(outcome: Outcome, reading: Reading) -> None:
@@ -374,6 +388,8 @@ def _size(source: Source) -> int:
 
 def in_order(found: list[Entry]) -> list[Entry]:
     """Findings in order of their lines; what comes from one root stays behind it."""
+    if len(found) < 2:
+        return found
     heads: list[int] = []
     for entry in found:
         heads.append(heads[-1] if entry.root is not None and heads else entry.line or 0)

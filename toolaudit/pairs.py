@@ -43,6 +43,7 @@ class Pairs(Audit):
             tally(ledger, outcome)
         for line in lines(ledger, outcome.given.path, stored.document, stored.first_line):
             self.write(line)
+        ledger.let_go()
 
     def _source(self, source: Source, stdin: BinaryIO | None) -> None:
         if self.written is None or identity_of(0 if source.file is None else source.file) != self.written:
