@@ -475,6 +475,7 @@ _NULS = (
     (regex(rb"\0[{\[\s]\0[^\0]"), "utf-16-be"),
 )
 
+_OPENING = (b"{", b"[")
 _SEAM = regex(rb"[}\]]\s*[{\[]")
 _LINES = regex(r"\.(?:jsonl|ndjson|jsonlines|ldjson)(?:\.|$)", re.IGNORECASE)
 
@@ -494,6 +495,8 @@ def _read(stream: BinaryIO, size: int) -> bytes:
 
 def _encoding(head: bytes) -> tuple[str, int]:
     """The encoding of a text that begins with `head`, and the length of its byte order mark."""
+    if head[:1] in _OPENING and b"\0" not in head[:8]:
+        return "utf-8", 0  # most files, without looking for anything else
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding, len(mark)
@@ -514,6 +517,8 @@ def _transcoded(data: bytes, encoding: str) -> bytes:
 def _magic(head: bytes) -> str | None:
     if head[257:262] == b"ustar":
         return "a tar archive"
+    if head[:1] in _OPENING:
+        return None
     return next((what for magic, what in _MAGIC if head.startswith(magic)), None)
 
 
