@@ -238,6 +238,8 @@ def _told(
 def _judged(lines: _Lines, head: bytes, by_name: bool) -> Iterator[Record | Unreadable | NotText]:
     if what := _magic(head):
         return iter((NotText(f"it is {what}"),))
+    if len(head) < min(_HEAD - 4, lines.limit) and _is_one_line(head):
+        return iter((Record(0, head.rstrip(b"\r\n")),))
     if b"\0" not in head and lines.only():
         return iter((Record(0, lines.whole()),))
     shown = lines.look(2)
@@ -254,6 +256,11 @@ def _judged(lines: _Lines, head: bytes, by_name: bool) -> Iterator[Record | Unre
     if lines.is_cut(first) or (_complete(first) and _complete(shown[1])):
         return _json_lines(lines)
     return _ambiguous(lines, by_name)
+
+
+def _is_one_line(text: bytes) -> bool:
+    """One line that begins like JSON, and nothing else: so most small files are."""
+    return text[:1] in _OPENING and b"\n" not in text.rstrip(b"\r\n") and b"\0" not in text
 
 
 def _ambiguous(lines: _Lines, by_name: bool) -> Iterator[Record | Unreadable]:
