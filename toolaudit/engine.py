@@ -305,14 +305,8 @@ class Audit:
         """What the chosen rules find on a ledger, before any law is applied; `messages` are those as stored."""
         context = rules.Context(deep=self.options.deep, tools=self.options.tools, messages=tuple(messages))
         signs = ledger.signs | OF_TEXT if self.options.deep else ledger.signs
-        for name, needs in self._asked:
-            if not needs or not needs.isdisjoint(signs):
-                yield from rules.check(name)(ledger, context)
-
-    @functools.cached_property
-    def _asked(self) -> tuple[tuple[str, frozenset[str]], ...]:
-        """The chosen rules in order, each with the signs of which it needs one."""
-        return tuple((name, frozenset(header.needs)) for name, header in rules.catalogue().items() if name in self.chosen)
+        for check in rules.called_for(self.chosen, frozenset(signs)):
+            yield from check(ledger, context)
 
     def _enter(self, ledger: Ledger, found: list[Finding], outcome: Outcome, stored: Stored) -> None:
         from toolaudit.entries import Whereabouts, entries, judged  # a healthy run needs none of it

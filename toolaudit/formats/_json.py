@@ -62,7 +62,10 @@ def flag_of(value: JSON) -> bool | None:
 
 def has(value: dict[str, JSON], *keys: str) -> bool:
     """Any of `keys` is there and not null: SDK dumps pad with nulls."""
-    return any(value.get(key) is not None for key in keys)
+    for key in keys:  # noqa: SIM110 - asked of every message, and a loop answers in half the time
+        if value.get(key) is not None:
+            return True
+    return False
 
 
 def text_of(body: JSON) -> str:
