@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -331,17 +332,17 @@ class Audit:
 
 def tally(ledger: Ledger, outcome: Outcome) -> None:
     """Count what a ledger holds; of an excerpt, what is not there for context."""
-    trajectory, own, given = ledger.trajectory, Tally(), outcome.given
-    for p in ledger.pairs:
-        if p.turn.number in trajectory.told:
-            continue
-        own.calls += 1
-        setattr(own, p.state, getattr(own, p.state) + 1)
+    trajectory, own, given, told = ledger.trajectory, Tally(), outcome.given, ledger.trajectory.told
+    pairs = [p for p in ledger.pairs if p.turn.number not in told] if told else ledger.pairs
+    for p in pairs:
         if p.call.id is not None:
             outcome.enter(p.call.id, p.call.place)
+    for state, count in Counter([p.state for p in pairs]).items():
+        setattr(own, state, count)
     own.trajectories = int(trajectory.counted)
-    own.turns = len(trajectory.turns) - len(trajectory.told)
-    own.results = sum(answer.turn.number not in trajectory.told for answer in ledger.answers)
+    own.turns = len(trajectory.turns) - len(told)
+    own.calls = len(pairs)
+    own.results = sum(answer.turn.number not in told for answer in ledger.answers) if told else len(ledger.answers)
     outcome.tally.add(own)
     given.format, given.target = given.format or trajectory.format, given.target or ledger.law.name
 

@@ -240,7 +240,8 @@ class _Pairing:
             before, self.spoken = self.spoken, turn if turn.role == "assistant" or said(turn) else self.spoken
             for part in turn.parts:
                 if not isinstance(part, Result):
-                    lead = lead or (None if isinstance(part, Text) and not part.text else part)
+                    if lead is None and not (isinstance(part, Text) and not part.text):
+                        lead = part
                 else:
                     answer = Answer(result=part, turn=turn, before=before)
                     self.leads[id(answer)] = lead
