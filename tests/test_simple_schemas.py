@@ -15,7 +15,9 @@ from toolaudit.rules._simple import simple
 JSON = Any
 TYPES = ["string", "integer", "number", "boolean", "object", "array", "null", "integers"]
 NAMES = st.sampled_from(["a", "b", "c"])
-SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-2, 2), st.sampled_from([0.0, 1.0, 1.5, 1e300]), NAMES)
+TEXTS = NAMES | st.sampled_from(["", "ab", "\U0001f600", "e\u0301"])
+NUMBERS = st.integers(-2, 2) | st.sampled_from([0.0, 1.0, 1.5, 1e300, 2**53, 2**53 + 1, 2**64, -(2**64)])
+SCALARS = st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS)
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=8)
 
 
@@ -31,7 +33,13 @@ def _schemas(inner: st.SearchStrategy[JSON]) -> st.SearchStrategy[JSON]:
             "additionalProperties": st.booleans() | inner,
             "items": inner,
             "description": st.just("x") | st.none(),
-            "minimum": st.integers(0, 1),
+            "minimum": st.integers(-1, 1) | st.sampled_from([0.5, 1.0, 2**53, True, 1e300]),
+            "maximum": st.integers(-1, 1) | st.sampled_from([0.5, 1.0, 2**53 - 1]),
+            "minLength": st.integers(-1, 2) | st.just(1.0),
+            "maxLength": st.integers(-1, 2),
+            "minItems": st.integers(0, 2),
+            "maxItems": st.integers(0, 2) | st.just(True),
+            "multipleOf": st.just(1),
             "$schema": st.sampled_from(["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"]),
         },
     )
@@ -57,7 +65,9 @@ CITY = {
         "city": {"type": "string", "description": "where"},
         "days": {"type": ["integer", "null"], "default": 1},
         "unit": {"enum": ["C", "F"]},
-        "tags": {"type": "array", "items": {"type": "string"}},
+        "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+        "size": {"type": "integer", "minimum": 0, "maximum": 9},
+        "note": {"type": "string", "minLength": 1},
     },
     "required": ["city"],
     "additionalProperties": False,
@@ -69,6 +79,11 @@ CITY = {
     [
         ({"city": "Oslo"}, True),
         ({"city": "Oslo", "days": None, "unit": "C", "tags": ["a", "b"]}, True),
+        ({"city": "Oslo", "size": 9, "note": "x"}, True),
+        ({"city": "Oslo", "size": 10}, False),
+        ({"city": "Oslo", "size": -1}, False),
+        ({"city": "Oslo", "note": ""}, False),
+        ({"city": "Oslo", "tags": ["a", "b", "c", "d"]}, False),
         ({"days": 2}, False),
         ({"city": "Oslo", "days": True}, False),
         ({"city": "Oslo", "days": 2.5}, False),
@@ -101,7 +116,12 @@ def test_an_ordinary_schema_is_simple(value: JSON, allowed: bool) -> None:
         {"additionalProperties": {}},
         {"items": [{}]},
         {"description": 1},
-        {"minimum": 1},
+        {"multipleOf": 1},
+        {"minimum": True},
+        {"maximum": float("nan")},
+        {"maximum": 1e300},
+        {"minLength": -1},
+        {"maxItems": 1.0},
         {"$ref": "#"},
     ],
 )

@@ -262,12 +262,12 @@ AS_NOBODY = """
 import os, sys
 from toolaudit.sources import Source, Unusable, find, opened
 os.setgroups([]), os.setegid(65534), os.seteuid(65534)
-for item in find(sys.argv[1:]):
-    item = item if isinstance(item, Unusable) else opened(item)
+for found in find(sys.argv[1:]):
+    item = found if isinstance(found, Unusable) else opened(found)
     if isinstance(item, Unusable):
         print(item.named, item.path, item.reason, sep="|")
     else:
-        print(item.name), item.close()
+        print(found.path), item.close()
 """
 
 

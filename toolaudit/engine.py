@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -73,7 +74,14 @@ class Outcome(Struct, gc=False):
     orphans: list[Entry] = field(default_factory=list)
     """Those of the findings that look for a call with their id in other trajectories."""
 
-    def enter(self, keys: Iterable[str], place: Place) -> None:
+    def enter(self, key: str, place: Place) -> None:
+        """Remember where a call stands."""
+        self.calls.pop(key, None)  # it is the latest
+        self.calls[key] = place
+        if len(self.calls) > 2 * REMEMBERED:
+            self.calls = _latest(self.calls, {})
+
+    def enter_all(self, keys: Iterable[str], place: Place) -> None:
         """Remember calls that stand at one place."""
         self.calls = _latest(self.calls, dict.fromkeys(keys, place))
 
@@ -266,7 +274,8 @@ class Audit:
         given, tally, summary = outcome.given, outcome.tally, self.report.summary
         given.trajectories, given.calls, given.results = tally.trajectories, tally.calls, tally.results
         for name in Tally.__struct_fields__:
-            setattr(summary, name, getattr(summary, name) + getattr(tally, name))
+            if count := getattr(tally, name):
+                setattr(summary, name, getattr(summary, name) + count)
         for entry in outcome.findings:
             summary.errors += entry.severity == Severity.ERROR
             summary.warnings += entry.severity == Severity.WARNING
@@ -306,6 +315,7 @@ class Audit:
             tally(ledger, outcome)
         if found:
             self._enter(ledger, found, outcome, stored)
+        ledger.let_go()
 
     def _law(self, form: str) -> targets.Law:
         """The law to judge by; what belongs to no format is judged by none in particular."""
@@ -315,9 +325,8 @@ class Audit:
         """What the chosen rules find on a ledger, before any law is applied; `messages` are those as stored."""
         context = rules.Context(deep=self.options.deep, tools=self.options.tools, messages=tuple(messages))
         signs = ledger.signs | OF_TEXT if self.options.deep else ledger.signs
-        for name, header in rules.catalogue().items():
-            if name in self.chosen and (not header.needs or not signs.isdisjoint(header.needs)):
-                yield from rules.check(name)(ledger, context)
+        for check in rules.called_for(self.chosen, frozenset(signs)):
+            yield from check(ledger, context)
 
     def _enter(self, ledger: Ledger, found: list[Finding], outcome: Outcome, stored: Stored) -> None:
         from toolaudit.entries import Whereabouts, entries, judged  # a healthy run needs none of it
@@ -342,17 +351,17 @@ class Audit:
 
 def tally(ledger: Ledger, outcome: Outcome) -> None:
     """Count what a ledger holds; of an excerpt, what is not there for context."""
-    trajectory, own, given = ledger.trajectory, Tally(), outcome.given
-    for p in ledger.pairs:
-        if p.turn.number in trajectory.told:
-            continue
-        own.calls += 1
-        setattr(own, p.state, getattr(own, p.state) + 1)
+    trajectory, own, given, told = ledger.trajectory, Tally(), outcome.given, ledger.trajectory.told
+    pairs = [p for p in ledger.pairs if p.turn.number not in told] if told else ledger.pairs
+    for p in pairs:
         if p.call.id is not None:
-            outcome.enter((p.call.id,), p.call.place)
+            outcome.enter(p.call.id, p.call.place)
+    for state, count in Counter([p.state for p in pairs]).items():
+        setattr(own, state, count)
     own.trajectories = int(trajectory.counted)
-    own.turns = len(trajectory.turns) - len(trajectory.told)
-    own.results = sum(answer.turn.number not in trajectory.told for answer in ledger.answers)
+    own.turns = len(trajectory.turns) - len(told)
+    own.calls = len(pairs)
+    own.results = sum(answer.turn.number not in told for answer in ledger.answers) if told else len(ledger.answers)
     outcome.tally.add(own)
     given.format, given.target = given.format or trajectory.format, given.target or ledger.law.name
 
@@ -363,10 +372,10 @@ def _pass(healthy: Healthy, outcome: Outcome) -> None:
     outcome.tally.add(Tally(healthy.trajectories, healthy.turns, count, count, count))
     given.format, given.target = given.format or healthy.format, given.target or formats.format(healthy.format).TARGET
     if healthy.lines is None:
-        outcome.enter(healthy.calls, Place(healthy.number))
+        outcome.enter_all(healthy.calls, Place(healthy.number))
         return
     for key, line in zip(healthy.calls, healthy.lines, strict=True):
-        outcome.enter((key,), Place(line))
+        outcome.enter(key, Place(line))
 
 
 def settle(outcome: Outcome, reading: Reading) -> None:
@@ -402,6 +411,8 @@ def size_of(item: Source | Unusable) -> int:
 
 def in_order(found: list[Entry]) -> list[Entry]:
     """Findings in order of their lines; what comes from one root stays behind it."""
+    if len(found) < 2:
+        return found
     heads: list[int] = []
     for entry in found:
         heads.append(heads[-1] if entry.root is not None and heads else entry.line or 0)

@@ -50,11 +50,13 @@ def _filled(error: str, finding: Finding) -> str:
     """The text of a refusal with the id and the indexes of this finding, counted from 0 as providers count."""
     index = dict(zip(finding.place.keys, finding.place.keys[1:], strict=False))
     text = error.replace("ID", finding.call_id or "…")
-    signs = {"messages.N": ("messages", "messages.{}"), "content.M": ("content", "content.{}"), "input[N]": ("input", "input[{}]")}
-    for sign, (name, filled) in signs.items():
-        if isinstance(index.get(name), int):
+    for sign, name, filled in _INDEXES:
+        if sign in text and isinstance(index.get(name), int):
             text = text.replace(sign, filled.format(index[name]))
     return text
+
+
+_INDEXES = (("messages.N", "messages", "messages.{}"), ("content.M", "content", "content.{}"), ("input[N]", "input", "input[{}]"))
 
 
 def entries(ledger: Ledger, found: list[Judged], where: Whereabouts) -> Iterator[Entry]:

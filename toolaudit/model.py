@@ -8,7 +8,7 @@ representable here: ids may be absent, arguments may be of any type, a result ma
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -57,7 +57,9 @@ class Place(Struct, frozen=True, gc=False):
     """The keys within the JSON text of a string, when `path` leads to such a string."""
 
     def __truediv__(self, key: Key) -> Place:
-        return self.down(key)
+        if self.inner is not None:
+            return Place(self.record, self.path, (*self.inner, key))
+        return Place(self.record, (*self.path, key))
 
     def down(self, *keys: Key) -> Place:
         """The place `keys` further down."""
@@ -206,7 +208,7 @@ class Turn(Struct, kw_only=True, gc=False):
     @property
     def order(self) -> str:
         """One letter per part: `t` prose, `c` call, `r` result, `s`/`z` a provider's own call and result, `h` reasoning, `x` other."""
-        return "".join(part.letter for part in self.parts)
+        return "".join([part.letter for part in self.parts])
 
     @property
     def calls(self) -> list[Call]:
@@ -362,10 +364,19 @@ class Ledger(Struct, kw_only=True, gc=False):
     """The turns that are judged: all, or those after the last effective compaction."""
     signs: set[str] = field(default_factory=set)
     """What deviates: a rule runs only when one of its signs is here."""
+    arguments: Sequence[tuple[Pair, Any]] | None = None
+    """How the arguments of the calls stand; None until a rule asks (see `rules/_arguments.py`)."""
 
     def pair_of(self, call: Call) -> Pair:
         """The pair of a call of this trajectory."""
         return next(pair for pair in self.pairs if pair.call is call)
+
+    def let_go(self) -> None:
+        """Part what refers to each other, when all is said: the collector, which looks into none of it, would never free it."""
+        for batch in self.batches:
+            batch.pairs.clear()
+        for answer in self.answers:
+            answer.pair = None
 
 
 # ------------------------------------------------------------------------------------------------------------------ findings

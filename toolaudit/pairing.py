@@ -109,10 +109,12 @@ class _Pairing:
         self.spoken: Turn | None = None
         self.block_of: dict[int, int] = {}  # number of a pair's turn -> index of its block
         self.answers_in: dict[int, list[Answer]] = {}  # index of a block -> the answers it holds
-        self.cut = _last_compaction(trajectory)
+        others = _others(trajectory)
+        self.cut = _last_compaction(others)
         self.claimed: set[int] = set()  # blocks in which a result was found to answer a call
         self.unseen: set[str] = set()  # ids of calls that are out of sight, but were answered
-        self.references = any(isinstance(part, Other) and part.kind == "reference" for _, part in trajectory.parts())
+        self.references = any(part.kind == "reference" for _, _, part in others)
+        self.switched = {turn.number for turn, _, part in others if part.kind == "fallback"}
 
     def run(self) -> Ledger:
         batch = -1
@@ -182,11 +184,8 @@ class _Pairing:
         """
         if snapshot := self._snapshot(turn, calls):
             return snapshot
-        ids = [call.id for call in calls]
-        if None in ids or len(set(ids)) != len(ids):
-            return {}
-        known = [self.by_id[key][-1] for key in ids if key is not None and key in self.by_id]
-        if len(known) != len(ids) or any(other.turn is turn for other in known):
+        known = [self.by_id[call.id][-1] for call in calls if call.id in self.by_id]
+        if len(known) != len(calls) or len({call.id for call in calls}) != len(calls) or any(other.turn is turn for other in known):
             return {}
         if not all(_same_call(other.call, call) for other, call in zip(known, calls, strict=True)):
             return {}
@@ -198,8 +197,10 @@ class _Pairing:
 
     def _snapshot(self, turn: Turn, calls: list[Call]) -> dict[str, Pair]:
         """The pairs of the turn right before, when this one holds all its calls and more: a stream stored as it grew."""
-        before = self.trajectory.turns[turn.index - 1] if turn.index else None
-        if before is None or self.trajectory.unit == "item" or not 0 < len(before.calls) < len(calls):
+        if len(calls) < 2 or not turn.index or self.trajectory.unit == "item":
+            return {}
+        before = self.trajectory.turns[turn.index - 1]
+        if not 0 < len(before.calls) < len(calls):
             return {}
         by_id = {call.id: call for call in calls}
         if not all(call.id in by_id and _same_call(call, by_id[call.id]) for call in before.calls):
@@ -239,7 +240,8 @@ class _Pairing:
             before, self.spoken = self.spoken, turn if turn.role == "assistant" or said(turn) else self.spoken
             for part in turn.parts:
                 if not isinstance(part, Result):
-                    lead = lead or (None if isinstance(part, Text) and not part.text else part)
+                    if lead is None and not (isinstance(part, Text) and not part.text):
+                        lead = part
                 else:
                     answer = Answer(result=part, turn=turn, before=before)
                     self.leads[id(answer)] = lead
@@ -449,7 +451,6 @@ class _Pairing:
 
     def _states(self) -> None:
         self.answered_copies = {id(pair.copy_of) for pair in self.ledger.pairs if pair.copy_of is not None and pair.answered}
-        self.switched = {turn.number for turn, part in self.trajectory.parts() if isinstance(part, Other) and part.kind == "fallback"}
         for batch in self.ledger.batches:
             home = self.block_of[batch.turns[0].number]
             batch.next_turn = self._spoke_again(batch, home) or self._too_late(batch, home)
@@ -542,17 +543,17 @@ _MAY_STAY_OPEN = frozenset({"shell_call", "program", "multi_agent_call", "tool_s
 
 def said(turn: Turn) -> bool:
     """A turn that says something beside results; one without any part, or with results only, says nothing."""
-    return turn.role != "system" and bool(set(turn.order) - {"r"})
+    return turn.role != "system" and any(part.letter != "r" for part in turn.parts)
 
 
-def _last_compaction(trajectory: Trajectory) -> tuple[int, int] | None:
+def _others(trajectory: Trajectory) -> list[tuple[Turn, int, Other]]:
+    """The parts that are neither prose, call nor result, each with its turn and its index in it."""
+    return [(turn, index, part) for turn in trajectory.turns for index, part in enumerate(turn.parts) if isinstance(part, Other)]
+
+
+def _last_compaction(others: list[tuple[Turn, int, Other]]) -> tuple[int, int] | None:
     """Turn number and index of the last compaction that took effect; what stands before it is not read any more."""
-    found = None
-    for turn in trajectory.turns:
-        for index, part in enumerate(turn.parts):
-            if isinstance(part, Other) and part.kind == "compaction":
-                found = (turn.number, index)
-    return found
+    return next(((turn.number, index) for turn, index, part in reversed(others) if part.kind == "compaction"), None)
 
 
 def _abandoned(pair: Pair) -> bool:

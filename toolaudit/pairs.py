@@ -43,6 +43,7 @@ class Pairs(Audit):
             tally(ledger, outcome)
         for line in lines(ledger, outcome.given.path, stored.document, stored.first_line):
             self.write(line)
+        ledger.let_go()
 
     def outcomes(self, item: Source | Unusable, stdin: BinaryIO | None = None) -> Iterator[Outcome]:
         """What comes of a source that is not the one written to."""

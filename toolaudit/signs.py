@@ -18,13 +18,13 @@ def signs_of(ledger: Ledger, *, side_by_side: bool) -> set[str]:
     """Every sign of a ledger; `side_by_side`: batches of calls stand next to each other."""
     signs: set[str] = set()
     for pair in ledger.pairs:
-        signs.add(pair.state)
-        signs.update(_pair_signs(pair))
+        _of_pair(pair, signs)
     for answer in ledger.answers:
-        signs.update((answer.state, answer.where))
-        signs.update(_result_signs(answer.result))
+        signs.add(answer.state)
+        signs.add(answer.where)
+        _of_result(answer.result, signs)
     for turn in ledger.trajectory.turns:
-        signs.update(_turn_signs(turn))
+        _of_turn(turn, signs)
     signs.update(_whole(ledger))
     if side_by_side or any(len(batch.turns) > 1 for batch in ledger.batches):
         signs.add("split-turn")
@@ -38,27 +38,27 @@ def _whole(ledger: Ledger) -> Iterable[str]:
         yield "tools"
     if ledger.trajectory.thinking:
         yield "thinking"
-    if ledger.trajectory.unit == "item" and any(turn.key is not None for turn in ledger.trajectory.turns):
-        yield "item-key"
     keys = [turn.key for turn in ledger.trajectory.turns if turn.key is not None]
+    if keys and ledger.trajectory.unit == "item":
+        yield "item-key"
     if len(set(keys)) < len(keys):
         yield "same-key"
     if ledger.pairs:
         yield "calls"
-        tools = [(pair.call.name, pair.batch.number) for pair in ledger.pairs]
-        if len({name for name, _ in tools}) < len(set(tools)):
+        tools = {(pair.call.name, pair.batch.number) for pair in ledger.pairs}
+        if len({name for name, _ in tools}) < len(tools):
             yield "same-tool"
 
 
-def _result_signs(result: Result) -> Iterable[str]:
+def _of_result(result: Result, signs: set[str]) -> None:
     if result.executor == "client":
-        yield "results"
-        if not _is_quiet(result.body):
-            yield "telling"
+        signs.add("results")
+        if "telling" not in signs and not _is_quiet(result.body):
+            signs.add("telling")
     if result.flag in ("error", "denied", "cancelled"):
-        yield "error-flag"
+        signs.add("error-flag")
     if result.name is not None:
-        yield "result-name"
+        signs.add("result-name")
 
 
 def _is_quiet(body: JSON) -> bool:
@@ -68,37 +68,41 @@ def _is_quiet(body: JSON) -> bool:
     return body is None or (isinstance(body, str) and quiet(body))
 
 
-def _pair_signs(pair: Pair) -> Iterable[str]:
+def _of_pair(pair: Pair, signs: set[str]) -> None:
+    call = pair.call
+    signs.add(pair.state)
     if pair.why:
-        yield pair.why
-    if pair.call.id is None:
-        yield "nameless"
+        signs.add(pair.why)
+    if call.id is None:
+        signs.add("nameless")
     if pair.same_id is not None:
-        yield "same-id"
-    if pair.call.item_id is not None:
-        yield "item-id"
-    if pair.call.executor == "server":
-        yield "server-call"
+        signs.add("same-id")
+    if call.item_id is not None:
+        signs.add("item-id")
+    if call.executor == "server":
+        signs.add("server-call")
     if len(pair.batch.pairs) > 1:
-        yield "parallel"
+        signs.add("parallel")
 
 
-def _turn_signs(turn: Turn) -> Iterable[str]:
+def _of_turn(turn: Turn, signs: set[str]) -> None:
     order = turn.order
-    if "t" in order and any(may_hold_call(part.text) or may_hold_result(part.text) for part in turn.texts):
-        yield "prose"
+    if "t" in order and "prose" not in signs and any(may_hold_call(part.text) or may_hold_result(part.text) for part in turn.texts):
+        signs.add("prose")
     if turn.empty_calls:
-        yield "empty-calls"
+        signs.add("empty-calls")
     if turn.failed:
-        yield "failed"
+        signs.add("failed")
     if turn.stop is not None or turn.call_count or turn.tokens:
-        yield "stop"
+        signs.add("stop")
     if "h" in order:
-        yield "reasoning"
+        signs.add("reasoning")
     if "x" in order:
-        yield "other"
-        yield from (part.kind for part in turn.parts if isinstance(part, Other) and part.kind == "reference")
-    if "c" in order and "t" in order.partition("c")[2]:
-        yield "text-after-call"
-    if "r" in order and set(order) != {"r"}:
-        yield "mixed-results"
+        signs.add("other")
+        if any(isinstance(part, Other) and part.kind == "reference" for part in turn.parts):
+            signs.add("reference")
+    if len(order) > 1:
+        if "c" in order and "t" in order.partition("c")[2]:
+            signs.add("text-after-call")
+        if "r" in order and set(order) != {"r"}:
+            signs.add("mixed-results")

@@ -249,7 +249,7 @@ def _turn(message: JSON, place: Place, unknown: list[Unknown]) -> Turn:
     turn.failed = turn.stop in _FAILED
     if turn.role == "unknown":
         unknown.append(Unknown(place=place, what=f"a message with the role {quote(role)}" if role else "a message without a role"))
-    if turn.role == "tool" or (has(value, "tool_call_id") and turn.role in ("user", "system")):
+    if turn.role == "tool" or (turn.role in ("user", "system") and has(value, "tool_call_id")):
         turn.parts = [_result(value, place)]
         return turn
     turn.parts = [*_reasoning(value, place), *_content(value.get("content"), place / "content", unknown), *_calls(value, place)]

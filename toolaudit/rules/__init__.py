@@ -92,6 +92,13 @@ def check(name: str) -> Check:
     return found
 
 
+@functools.lru_cache(maxsize=1024)
+def called_for(chosen: frozenset[str], signs: frozenset[str]) -> tuple[Check, ...]:
+    """The functions of those of the chosen rules that need one of these signs, or none, in order; the same few sets of signs recur."""
+    asked = (header for name, header in catalogue().items() if name in chosen)
+    return tuple(check(header.name) for header in asked if not header.needs or not signs.isdisjoint(header.needs))
+
+
 def manual(name: str) -> str:
     """The manual page of a rule, as Markdown."""
     import inspect

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import orjson
@@ -38,8 +38,14 @@ def place_of(pair: Pair) -> Place:
     return pair.call.place.down(*pair.call.args_key.split("/"))
 
 
-def read_arguments(ledger: Ledger) -> Iterator[tuple[Pair, Arguments]]:
-    """Every call that counts, with how its arguments stand."""
+def read_arguments(ledger: Ledger) -> Sequence[tuple[Pair, Arguments]]:
+    """Every call that counts, with how its arguments stand; several rules ask, and they are read once."""
+    if ledger.arguments is None:
+        ledger.arguments = tuple(_read(ledger))
+    return ledger.arguments
+
+
+def _read(ledger: Ledger) -> Iterator[tuple[Pair, Arguments]]:
     for pair, following in itertools.zip_longest(ledger.pairs, ledger.pairs[1:]):
         if pair.copy_of is None and is_judged(ledger, pair.turn):
             yield pair, _arguments_of(ledger, pair, last=following is None or following.turn is not pair.turn)

@@ -55,14 +55,16 @@ class Schema:
         if isinstance(compiled, str):
             self.unusable = compiled
         else:
-            self._checker = compiled
-            self._circular = _Paths(declared).circular()
+            self._checker, refers = compiled
+            self._circular = refers and _Paths(declared).circular()
 
     def faults(self, value: JSON) -> list[str]:
         """What the schema does not allow in `value`, each as a phrase; nothing when it cannot be used."""
         if self._checker is None or not self._ends(value):
             return []
         try:
+            if self._checker.is_valid(value):
+                return []  # asked first, since that is answered sooner than which errors there are
             errors = list(itertools.islice(self._checker.iter_errors(value), _MOST_ERRORS))
         except (ValueError, TypeError, OverflowError, RecursionError):  # the validator's limits: depth, half a surrogate pair, huge numbers
             return []
@@ -127,10 +129,12 @@ def _nodes(value: JSON) -> Iterator[dict[str, JSON]]:
             waiting.extend(one)
 
 
-def _compiled(schema: dict[str, JSON]) -> _Checker | str:
-    """The schema, compiled; a phrase that says why when it cannot be used."""
+def _compiled(schema: dict[str, JSON]) -> tuple[_Checker, bool] | str:
+    """The schema, compiled, and whether it may refer to something; a phrase that says why when it cannot be used."""
     try:
-        return _checker(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS))
+        text = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
+        checker = _checker(text)
+        return checker if isinstance(checker, str) else (checker, b'"$ref"' in text)
     except (TypeError, ValueError, RecursionError) as error:
         return _TOO_DEEP if "ecursion" in str(error) else "it holds a number or a text that is out of range"
 

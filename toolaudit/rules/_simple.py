@@ -7,7 +7,7 @@ validator; a test holds the two against each other.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
+from math import inf
 from typing import Any, TypeAlias
 
 from toolaudit.model import JSON
@@ -25,6 +25,12 @@ _KEYWORDS: dict[str, tuple[type, ...]] = {
     "required": (list,),
     "additionalProperties": (bool,),
     "items": (dict,),
+    "minimum": (int, float),
+    "maximum": (int, float),
+    "minLength": (int,),
+    "maxLength": (int,),
+    "minItems": (int,),
+    "maxItems": (int,),
 }
 _DIALECTS = ("http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema")
 _TYPES: dict[JSON, tuple[type, ...]] = {
@@ -37,6 +43,8 @@ _TYPES: dict[JSON, tuple[type, ...]] = {
     "null": (type(None),),
 }
 _DEEPEST = 16
+_LARGEST = 1 << 53
+"""Up to here any decoder's numbers are the same."""
 
 
 class _NotSimple(Exception):
@@ -63,6 +71,9 @@ def _test(schema: JSON, depth: int) -> Test:
     properties: dict[str, Test] = {name: _test(inner, depth + 1) for name, inner in schema.get("properties", {}).items()}
     required, closed = _required(schema), schema.get("additionalProperties") is False
     items = _test(schema["items"], depth + 1) if "items" in schema else None
+    least, greatest = _bound(schema, "minimum", -_LARGEST, -inf), _bound(schema, "maximum", -_LARGEST, inf)
+    shortest, longest = _bound(schema, "minLength", 0, 0), _bound(schema, "maxLength", 0, inf)
+    fewest, most = _bound(schema, "minItems", 0, 0), _bound(schema, "maxItems", 0, inf)
 
     def allows(value: Any) -> bool:
         kind = type(value)
@@ -73,8 +84,10 @@ def _test(schema: JSON, depth: int) -> Test:
                 properties[name](inner) if name in properties else not closed for name, inner in value.items()
             )
         if kind is list:
-            return items is None or all(map(items, value))
-        return kind is not float or isfinite(value)
+            return fewest <= len(value) <= most and (items is None or all(map(items, value)))
+        if kind is str:
+            return shortest <= len(value) <= longest
+        return kind not in (int, float) or (-inf < value < inf and least <= value <= greatest)
 
     return allows
 
@@ -86,6 +99,14 @@ def _types(schema: dict[str, Any]) -> frozenset[type]:
     if ("type" in schema and not words) or not all(isinstance(word, str) and word in _TYPES for word in words) or _repeats(words):
         raise _NotSimple
     return frozenset(kind for word in words for kind in _TYPES[word])
+
+
+def _bound(schema: dict[str, Any], word: str, smallest: int, otherwise: float) -> float:
+    """The limit that `word` sets, which must not be under `smallest`; `otherwise` where it sets none."""
+    found: float = schema.get(word, smallest)
+    if type(found) is bool or not smallest <= found <= _LARGEST:  # nor is NaN between the two
+        raise _NotSimple
+    return found if word in schema else otherwise
 
 
 def _required(schema: dict[str, Any]) -> frozenset[str]:

@@ -39,10 +39,11 @@ def invalid_id(ledger: Ledger, _: Context) -> Iterator[Finding]:
     Map the id to one that the target takes, in the call and in its result alike, and keep the map for as long as the conversation lives.
     """
     ids: Ids = ledger.law.ids
+    pattern = re.compile(ids.pattern) if ids.pattern else None
     seen = set()
     for pair in ledger.pairs:
         key = pair.call.id
-        if key is not None and key not in seen and pair.call.executor == "client" and (fault := _fault(key, ids)):
+        if key is not None and key not in seen and pair.call.executor == "client" and (fault := _fault(key, ids, pattern)):
             seen.add(key)
             yield of_call(
                 "invalid-id",
@@ -91,11 +92,11 @@ def _kind(turn: Turn) -> str:
     return "message" if turn.role == "assistant" and not turn.results else ""
 
 
-def _fault(key: str, ids: Ids) -> str:
+def _fault(key: str, ids: Ids, pattern: re.Pattern[str] | None) -> str:
     if ids.maximum and len(key) > ids.maximum:
         return f"has {len(key)} characters; the target takes {ids.maximum}"
     if ids.minimum and len(key) < ids.minimum:
         return f"has {len(key)} characters; the target wants at least {ids.minimum}"
-    if ids.pattern and not re.search(ids.pattern, key):
+    if pattern is not None and not pattern.search(key):
         return f"does not match {ids.pattern}"
     return ""

@@ -35,8 +35,8 @@ def starts_with_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
     ## How to fix
     Keep the user turn that led to the call, or put a summary of what was cut in its place.
     """
-    call = _first_call(ledger.trajectory) if _is_whole(ledger.trajectory) else None
-    if call is None:
+    call = _first_call(ledger.trajectory)
+    if call is None or not _is_whole(ledger.trajectory):
         return
     pair = next((one for one in ledger.pairs if one.call is call), None)
     if pair is None:

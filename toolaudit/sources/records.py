@@ -238,6 +238,8 @@ def _told(
 def _judged(lines: _Lines, head: bytes, by_name: bool) -> Iterator[Record | Unreadable | NotText]:
     if what := _magic(head):
         return iter((NotText(f"it is {what}"),))
+    if len(head) < min(_HEAD - 4, lines.limit) and _is_one_line(head):
+        return iter((Record(0, head.rstrip(b"\r\n")),))
     if b"\0" not in head and lines.only():
         return iter((Record(0, lines.whole()),))
     shown = lines.look(2)
@@ -254,6 +256,11 @@ def _judged(lines: _Lines, head: bytes, by_name: bool) -> Iterator[Record | Unre
     if lines.is_cut(first) or (_complete(first) and _complete(shown[1])):
         return _json_lines(lines)
     return _ambiguous(lines, by_name)
+
+
+def _is_one_line(text: bytes) -> bool:
+    """One line that begins like JSON, and nothing else: so most small files are."""
+    return text[:1] in _OPENING and b"\n" not in text.rstrip(b"\r\n") and b"\0" not in text
 
 
 def _ambiguous(lines: _Lines, by_name: bool) -> Iterator[Record | Unreadable]:
@@ -312,7 +319,7 @@ def divisible(stream: BinaryIO, longest: int) -> tuple[int, int] | None:
 
     None when it holds something else, or when the first two of them do not show it, or are longer than `longest` bytes.
     """
-    if not _is_plain(stream):
+    if not (_is_plain(stream) or isinstance(stream, io.BytesIO)):
         return None
     head = _read(stream, _HEAD)
     encoding, mark = _encoding(head)
@@ -509,6 +516,7 @@ _NULS = (
     (regex(rb"\0[{\[\s]\0[^\0]"), "utf-16-be"),
 )
 
+_OPENING = (b"{", b"[")
 _SEAM = regex(rb"[}\]]\s*[{\[]")
 _LINES = regex(r"\.(?:jsonl|ndjson|jsonlines|ldjson)(?:\.|$)", re.IGNORECASE)
 
@@ -528,6 +536,8 @@ def _read(stream: BinaryIO, size: int) -> bytes:
 
 def _encoding(head: bytes) -> tuple[str, int]:
     """The encoding of a text that begins with `head`, and the length of its byte order mark."""
+    if head[:1] in _OPENING and b"\0" not in head[:8]:
+        return "utf-8", 0  # most files, without looking for anything else
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding, len(mark)
@@ -548,6 +558,8 @@ def _transcoded(data: bytes, encoding: str) -> bytes:
 def _magic(head: bytes) -> str | None:
     if head[257:262] == b"ustar":
         return "a tar archive"
+    if head[:1] in _OPENING:
+        return None
     return next((what for magic, what in _MAGIC if head.startswith(magic)), None)
 
 
