@@ -104,7 +104,7 @@ class Memory:
 
     def enter(self, calls: dict[str, Place], path: str) -> None:
         """Remember the calls of a source."""
-        self.calls.update((key, (path, place)) for key, place in calls.items())
+        self.calls.update({key: (path, place) for key, place in calls.items()})
         self.calls = _latest(self.calls)
 
     def reunite(self) -> None:
