@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import orjson
 
@@ -145,10 +145,12 @@ _TOO_DEEP = "it is nested too deeply"
 class _Simple:
     """The checker of a simple schema: the validator, which is quicker once it is loaded, is left alone as long as there is little to do."""
 
+    left: ClassVar[int] = 1000
+    """How many values are still checked without it, whatever their schemas."""
+
     def __init__(self, schema: JSON, allows: Test) -> None:
         self._schema = schema
         self._allows = allows
-        self._left = _FEW
 
     @functools.cached_property
     def _validator(self) -> Validator:
@@ -161,11 +163,12 @@ class _Simple:
         return iter(()) if self._is_plain(value) else self._validator.iter_errors(value)
 
     def _is_plain(self, value: JSON) -> bool:
-        self._left -= 1
-        return self._left >= 0 and self._allows(value)
+        if _Simple.left <= 0:
+            return False
+        _Simple.left -= 1
+        return self._allows(value)
 
 
-_FEW = 64
 _Checker: TypeAlias = "_Simple | Validator"
 
 
