@@ -23,6 +23,7 @@ import orjson
 from msgspec import Raw, Struct
 
 from toolaudit.formats._json import SENTINELS, mapping
+from toolaudit.formats._look import DEPTH
 from toolaudit.hints import SENTENCE, WINDOW, is_plain, may_hold_call, may_hold_result, may_report_failure
 from toolaudit.rules._again import must_not_be_done_twice, nature
 from toolaudit.rules._declared import is_valid
@@ -118,16 +119,28 @@ class _Body(Struct, gc=False):
     has_more: Any = None
 
 
-_BESIDE = tuple(name for name in _Body.__struct_fields__ if name not in ("messages", "input", "tools"))
+class _Element(_Body, gc=False):
+    """A body in a list: with one of these keys, the list may be one of messages."""
+
+    role: Any = None
+    type: Any = None
+
+
+_BESIDE = tuple(name for name in _Element.__struct_fields__ if name not in ("messages", "input", "tools"))
 _decode = msgspec.json.Decoder(_Body).decode
+_decode_element = msgspec.json.Decoder(_Element).decode
+_decode_list = msgspec.json.Decoder(list[Message]).decode
 LONG = 200
 """From so many messages on, doubt about some of them does not put the rest of a conversation in doubt."""
 
 
-def prove(data: bytes) -> Walk | None:
-    """A walk through the one ordinary conversation that the record holds; None when it is none, or short and not in order throughout."""
+def prove(data: bytes, *, element: bool = False) -> Walk | None:
+    """A walk through the one ordinary conversation that the record holds; None when it is none, or short and not in order throughout.
+
+    `element`: not of a record but of an element of a list, which may be a list of messages.
+    """
     try:
-        tools, messages, items = conversation(data)
+        tools, messages, items = conversation(data) if not element else _in_list(data)
         walk = Walk(tools, items=items)
         walk.all(messages, in_part=len(messages) >= LONG)
     except NotProved:
@@ -140,22 +153,22 @@ def finish(walk: Walk) -> bool:
     return walk.end() and (not walk.doubts or walk.index >= LONG)
 
 
-def conversation(data: bytes) -> tuple[bytes, list[Message], bool]:
+def conversation(data: bytes, depth: int = DEPTH, *, element: bool = False) -> tuple[bytes, list[Message], bool]:
     """Declared tools and messages of a record with one conversation, and whether those are items of Responses.
 
-    Raises NotProved where the record holds something else, or something beside.
+    `depth` is how many wrappers deep they may stand. Raises NotProved where the record holds something else, or something beside.
     """
     if b'"messages"' not in data and b'"input"' not in data:
         raise NotProved  # a message of a log, most likely
     try:
-        body = _decode(data)
+        body: _Body = _decode_element(data) if element else _decode(data)
         if not data.isascii():
             data.decode()
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise NotProved from None
     if body.messages is None and body.input is None:
-        return _wrapped(data)
-    if (body.messages is None) == (body.input is None) or any(getattr(body, name) is not None for name in _BESIDE):
+        return _wrapped(data, depth - 1)
+    if (body.messages is None) == (body.input is None) or any(getattr(body, name, None) is not None for name in _BESIDE):
         raise NotProved
     return bytes(body.tools), body.messages if body.messages is not None else body.input or [], body.messages is None
 
@@ -183,8 +196,10 @@ _SAYS_WHAT_IT_IS = frozenset(
 _TRAFFIC = (b'"messages"', b'"input"', b'"role"', b'"content"', b'"choices"', b'"output"', b'"parts"', b'"tool_calls"', b'\\"')
 
 
-def _wrapped(data: bytes) -> tuple[bytes, list[Message], bool]:
+def _wrapped(data: bytes, depth: int) -> tuple[bytes, list[Message], bool]:
     """The same of a record that wraps one conversation, with nothing beside it that could belong to one."""
+    if depth < 0:
+        raise NotProved
     try:
         children = _raws(data)
     except (msgspec.MsgspecError, RecursionError):
@@ -197,12 +212,38 @@ def _wrapped(data: bytes) -> tuple[bytes, list[Message], bool]:
         if child[:1] == b"{" and (b'"messages"' in child or b'"input"' in child):
             if found is not None:
                 raise NotProved
-            found = conversation(child)
+            found = conversation(child, depth)
         elif child[:1] in (b"{", b"[", b'"') and any(key in child for key in _TRAFFIC):
             raise NotProved
     if found is None:
         raise NotProved
     return found
+
+
+def _in_list(data: bytes) -> tuple[bytes, list[Message], bool]:
+    """The same of an element of a list that is not itself a conversation."""
+    if data[:1] != b"[":
+        return conversation(data, DEPTH - 1, element=True)
+    try:
+        messages = _decode_list(data)
+        if not data.isascii():
+            data.decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise NotProved from None
+    items = are_items(messages)
+    if not all(is_plain_in_list(message, items=items) for message in messages):
+        raise NotProved
+    return b"", messages, items
+
+
+def are_items(messages: Iterable[Message]) -> bool:
+    """Whether a bare list can only be one of items of Responses."""
+    return any(message.type not in ("message", None) for message in messages)
+
+
+def is_plain_in_list(message: Message, *, items: bool) -> bool:
+    """Whether what a message is does not depend on the kind of the body that holds it: in a bare list that is for all formats to say."""
+    return message.type in ("message", None) or (items and message.role is None)
 
 
 class NotProved(Exception):

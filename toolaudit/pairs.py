@@ -51,7 +51,7 @@ class Pairs(Audit):
             self._unusable(Unusable(source.path, "it is the file that the lines are written to", True))
 
 
-def lines(ledger: Ledger, path: str, document: bytes = b"", first_line: int = 1) -> Iterator[Line]:
+def lines(ledger: Ledger, path: str, document: places.Document = b"", first_line: int = 1) -> Iterator[Line]:
     """A line for every call of a trajectory, in order. `document` is the text it was read from, where lines are counted in it."""
     line = _Lines(ledger, document, first_line)
     return (_line(pair, ledger.trajectory, path, line) for pair in ledger.pairs)
@@ -60,7 +60,7 @@ def lines(ledger: Ledger, path: str, document: bytes = b"", first_line: int = 1)
 class _Lines:
     """The lines of the calls and results of a ledger."""
 
-    def __init__(self, ledger: Ledger, document: bytes, first_line: int) -> None:
+    def __init__(self, ledger: Ledger, document: places.Document, first_line: int) -> None:
         spots = (spot.path for pair in ledger.pairs for spot in (pair.call.place, *(answer.result.place for answer in pair.answers)))
         self.known = places.lines_of(document, set(spots)) if document else {}
         self.before = first_line - 1
