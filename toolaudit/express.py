@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -287,6 +287,10 @@ NEAR = 2
 """So many exchanges before and after one in doubt are judged with it."""
 
 
+FEW = 3
+"""So many messages between others that are judged are taken in."""
+
+
 class Walk:
     """One conversation, being proved message by message.
 
@@ -442,10 +446,10 @@ class Walk:
         """The indexes of the messages to be judged: those in doubt, what stands near them, both ends of the conversation, and the
         exchanges whose calls bear one of `ids`."""
         near = [(self._start(start, NEAR), self._stop(end, NEAR)) for start, end in self.doubts]
-        near += [(self._start(start), self._stop(end)) for start, end in self.spans]
-        near += [(self._start(at), self._stop(at + 1)) for key in ids if (at := self.seen.get(key)) is not None]
+        near += [(self._start(start, 1), self._stop(end, 1)) for start, end in self.spans]
+        near += [(self._start(at, 1), self._stop(at + 1, 1)) for key in ids if (at := self.seen.get(key)) is not None]
         near += [(0, self._stop(0, NEAR)), (self._start(self.index, NEAR), self.index)]
-        return sorted({index for start, stop in near for index in range(start, stop)})
+        return [index for start, stop in _joined(near) for index in range(start, stop)]
 
     def _start(self, index: int, before: int = 0) -> int:
         """Where the exchange of a message begins, or one of those before it."""
@@ -700,6 +704,18 @@ class Walk:
     def _said(self, text: str | None) -> None:
         if text and (may_hold_call(text) or may_hold_result(text)):
             raise NotProved
+
+
+def _joined(ranges: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Ranges in order, one in place of several with few messages between them: those a drawing shows, and does not fold."""
+    last: list[int] = []
+    for start, stop in sorted(ranges):
+        if last and start <= last[1] + FEW:
+            last[1] = max(last[1], stop)
+        else:
+            yield from [last] if last else []
+            last = [start, stop]
+    yield from [last] if last else []
 
 
 def _said_by(item: Message) -> str:
