@@ -40,7 +40,9 @@ _raws = msgspec.json.Decoder(list[Raw]).decode
 def taken(reading: Reading, text: Text) -> Group | None:
     """What is to be judged of a large document; None when it has to be read as a whole."""
     try:
-        head = text.read(0, MOST_AROUND)
+        head = text.read(0, WINDOW)
+        if not _KEY.search(head):
+            head = text.read(0, MOST_AROUND)
         start = past_blank(head, 0)
         opening = head[start : start + 1]
         if opening == b"{":

@@ -62,8 +62,11 @@ class Stored:
         return filled
 
     def read(self, offset: int, length: int) -> bytes:
-        buffer = bytearray(length)
-        return bytes(memoryview(buffer)[: self.fill(offset, memoryview(buffer))])
+        self._file.seek(self._start + offset)
+        data = self._file.read(length)
+        while len(data) < length and (more := self._file.read(length - len(data))):
+            data += more
+        return data
 
     def whole(self) -> bytes:
         self._file.seek(self._start)
