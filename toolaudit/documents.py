@@ -9,16 +9,28 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import groupby, islice
-from typing import Any
+from itertools import islice
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
 from toolaudit.excerpts import MOST, chosen, cut, doubtful, mark
-from toolaudit.express import Message, NotProved, Walk, are_items, conversation, finish, is_plain_in_list, prove
+from toolaudit.express import (
+    Element,
+    Message,
+    NotProved,
+    Walk,
+    are_items,
+    bodies,
+    conversation,
+    finish,
+    is_plain_in_list,
+    prove,
+    prove_body,
+)
 from toolaudit.formats._json import Excerpt
 from toolaudit.formats._look import DEPTH, Found, Loose, Other, Seen
 from toolaudit.identifiers import recurring
@@ -27,11 +39,13 @@ from toolaudit.places import Pieces, Pointer
 from toolaudit.reading import Group, Healthy, Reading, Stored
 from toolaudit.regex import regex
 from toolaudit.sources.pieces import WINDOW, Elements, Lines, Text, Unfit
-from toolaudit.sources.records import NotJSON, Unreadable, decode
+from toolaudit.sources.records import NotJSON, Unreadable, decode, failed
 from toolaudit.sources.scan import past_blank, past_value
 
 MOST_AROUND = 1 << 22
 """What stands before the messages of a conversation, or behind them, may be so many bytes."""
+
+V = TypeVar("V")
 
 _typed = msgspec.json.Decoder(list[Message]).decode
 _raws = msgspec.json.Decoder(list[Raw]).decode
@@ -51,7 +65,7 @@ def taken(reading: Reading, text: Text) -> Group | None:
             return None
         if _is_message(head, start + 1):
             return _of_messages(reading, text, start + 1)
-        return _Listed(reading, text).group(start + 1)
+        return _Listed(reading, text, start + 1).group()
     except (Unfit, NotProved, NotJSON, OSError):
         return None
 
@@ -77,13 +91,13 @@ def _is_message(head: bytes, at: int) -> bool:
     return told.role is not None or told.type is not None
 
 
-_DIGITS = regex(rb"[0-9]{19}")
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _HUGE = regex(rb"[:\[,\s](?:-[0-9]{19}|[0-9]{20})")
 
 
 def _value(data: bytes) -> JSON:
     """The value of a part of a document. Raises NotJSON, and Unfit where it depends on the rest of the document how it is decoded."""
-    if _DIGITS.search(data) and _HUGE.search(data):  # the first is far quicker
+    if b"0" * 19 in data.translate(_DIGITS) and _HUGE.search(data):  # the first is far quicker
         raise Unfit  # such a number is exact only in a document that the usual decoder refuses
     return decode(data)
 
@@ -170,38 +184,71 @@ def _tools_behind(before: bytes, text: Text) -> bytes:
     return b""
 
 
-class _Conversation:
+class _Windows(Generic[V]):
+    """The elements of a list in a document, gone through once, and read again where they are needed."""
+
+    def __init__(self, text: Text, start: int) -> None:
+        self.text = text
+        self.start = start
+        self.end = start
+        self.count = 0
+        self.firsts = array("Q")  # indexes of the first elements of all windows
+        self.offsets = array("Q")  # where these begin, and where an element behind the last would begin
+        self._number = -1  # of the window that was read last
+        self._pieces: list[tuple[bytes, int]] = []
+
+    def through(self, decode: Callable[[memoryview], list[V]]) -> Iterator[tuple[int, memoryview, list[V]]]:
+        """Go through all elements, window by window. Raises Unfit."""
+        elements = Elements(self.text, self.start, decode)
+        self.count = 0
+        del self.firsts[:], self.offsets[:]
+        for offset, data, values in elements:
+            self.firsts.append(self.count)
+            self.offsets.append(offset)
+            yield offset, data, values
+            self.count += len(values)
+        self.end = elements.end
+        self.offsets.append(self.end + 1)
+
+    def read(self, indexes: list[int]) -> Iterator[tuple[int, tuple[bytes, int]]]:
+        """Elements, each with its index, its text and its offset. Raises Unfit where the text has become another."""
+        for index in indexes:
+            number = bisect_right(self.firsts, index) - 1
+            if number != self._number:
+                self._pieces = self._split(*self.offsets[number : number + 2])
+                self._number = number
+            yield index, self._pieces[index - self.firsts[number]]
+
+    def _split(self, start: int, stop: int) -> list[tuple[bytes, int]]:
+        """The elements of a window."""
+        data = self.text.read(start, stop - start - 1)
+        if self.text.is_changed():
+            raise Unfit
+        return [(piece, start + at - 1) for at, piece in _split(b"[" + data + b"]")]
+
+
+class _Conversation(_Windows[Message]):
     """The messages of a document that begin at `start`; `items` of Responses or not, or None for a bare list, which may be either."""
 
     def __init__(self, text: Text, start: int, items: bool | None = None) -> None:
-        self.text = text
-        self.start = start
+        super().__init__(text, start)
         self.is_bare = items is None
         self.items = items
-        self.end = start
-        self.firsts = array("Q")  # indexes of the first messages of all windows
-        self.offsets = array("Q")  # where these begin, and where a message behind the last would begin
         self.walked = Walk()
 
     def walk(self, tools: bytes) -> None:
         """Walk through all messages. Raises NotProved where that leads to nothing."""
-        elements = Elements(self.text, self.start, _messages)
-        del self.firsts[:], self.offsets[:]
         walk: Walk | None = None
-        for offset, _, messages in elements:
+        for _, _, messages in self.through(_messages):
             if walk is None:
                 self.items = are_items(messages) if self.is_bare else self.items
                 walk = self.walked = Walk(tools, items=self.items)
-            self.firsts.append(walk.index)
-            self.offsets.append(offset)
             if self.is_bare and not all(is_plain_in_list(message, items=bool(self.items)) for message in messages):
                 raise NotProved
             for message in messages:
                 walk.feed(message)
             if walk.everything:
                 raise NotProved
-        self.end = elements.end
-        self.offsets.append(self.end + 1)
 
     def group(self, reading: Reading, before: bytes = b"", behind: bytes = b"") -> Group | None:
         """What is to be judged; None where that is the whole."""
@@ -219,25 +266,15 @@ class _Conversation:
         walk, inside = self.walked, list(doubtful(self.walked))
         if len(inside) > MOST * walk.index:
             return None
-        elements = dict(self._read(inside))
+        elements = dict(self.read(inside))
         indexes = chosen(walk, (_value(elements[index][0]) for index in inside))
-        elements.update(self._read([index for index in indexes if index not in elements]))
-        if not indexes or self.text.is_changed():
+        elements.update(self.read([index for index in indexes if index not in elements]))
+        if not indexes:
             return None
         messages: JSON = Excerpt([_value(elements[index][0]) for index in indexes], indexes)
         value, pointer = (messages, ()) if self.is_bare else _put(_value(before + _MARK + behind), messages)
         document = Pieces(pointer, elements, Lines(self.text).at, before + behind, (len(before), self.end - self.start))
         return _judged(reading, reading.search.look(value, Place(0)), document, walk, indexes)
-
-    def _read(self, indexes: list[int]) -> Iterator[tuple[int, tuple[bytes, int]]]:
-        """Messages, each with its index, its text and its offset."""
-        for number, wanted in groupby(indexes, lambda index: bisect_right(self.firsts, index) - 1):
-            start, stop = self.offsets[number : number + 2]
-            data = b"[" + self.text.read(start, stop - start - 1) + b"]"
-            pieces = list(_split(data, _raws(data)))
-            for index in wanted:
-                at, piece = pieces[index - self.firsts[number]]
-                yield index, (piece, start + at - 1)
 
 
 def _put(value: JSON, messages: JSON) -> tuple[JSON, Pointer]:
@@ -253,10 +290,10 @@ def _put(value: JSON, messages: JSON) -> tuple[JSON, Pointer]:
     raise Unfit
 
 
-def _split(data: bytes | bytearray, raws: list[Raw]) -> Iterator[tuple[int, bytes]]:
-    """The elements of a list that are split already, each with its offset."""
+def _split(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The elements of a list, each with its offset."""
     at = 1
-    for raw in raws:
+    for raw in _raws(data):
         at, piece = past_blank(data, at), bytes(raw)
         yield at, piece
         at = past_blank(data, at + len(piece)) + 1
@@ -274,14 +311,23 @@ def _judged(reading: Reading, found: list[Seen], document: Pieces, walk: Walk, i
 # -------------------------------------------------------------------------------------------------------------------- a list
 
 
-class _Listed:
+def _bodies(data: memoryview) -> list[Element | None]:
+    """The elements of a list, each None where one is not an ordinary body."""
+    try:
+        found: list[Element | None] = [*bodies(data)]
+    except msgspec.ValidationError:
+        found = [None] * len(_raws(data))
+    str(data, "utf-8")  # the decoder does not look at what it need not build
+    return found
+
+
+class _Listed(_Windows["Element | None"]):
     """A list of conversations, or of whatever holds some, but not of messages: so each element is read as if it were alone."""
 
-    def __init__(self, reading: Reading, text: Text) -> None:
+    def __init__(self, reading: Reading, text: Text, start: int) -> None:
+        super().__init__(text, start)
         self.reading = reading
-        self.text = text
         self.lines = Lines(text)
-        self.offsets, self.lengths = array("Q"), array("Q")
         self.proved: list[Healthy | None] = []
         self.judged: set[int] = set()
         """Indexes of elements that hold something which is not proved."""
@@ -290,27 +336,28 @@ class _Listed:
         self.orphans: set[str] = set()
         """What results refer to whose calls are not in their own conversations: where such a call stands may have to be told."""
 
-    def group(self, start: int) -> Group:
+    def group(self) -> Group:
         """What is to be judged. Raises Unfit where the elements belong together, or are not valid."""
-        elements = Elements(self.text, start, _raws)
-        for offset, buffer, raws in elements:
-            for at, data in _split(buffer, raws):
-                self._take(offset + at - 1, data)
-        _only_blank(self.text, elements.end + 1)
+        for _, data, elements in self.through(_bodies):
+            walks = [prove_body(body) if body is not None else None for body in elements]
+            if all(walk is not None and not walk.doubts for walk in walks):
+                pieces = [b""] * len(walks)
+            else:
+                pieces = [piece for _, piece in _split(b"[" + bytes(data) + b"]")]
+            for index, (walk, piece) in enumerate(zip(walks, pieces, strict=True), self.count):
+                self._take(index, walk or prove(piece, element=True), piece)
+        _only_blank(self.text, self.end + 1)
         self.reading.understood += self.others < self.found
         self.reading.elsewhere = self.reading.elsewhere or self.elsewhere
         return Group(self._items())
 
-    def _take(self, offset: int, data: bytes) -> None:
-        walk = prove(data, element=True)
-        if walk is not None and not walk.doubts:
+    def _take(self, index: int, walk: Walk | None, data: bytes) -> None:
+        if walk is None or walk.doubts:
+            self._look(index, data)
+            self.proved.append(None)
+        else:
             self.found += 1
             self.proved.append(Healthy(walk.form or "", walk.turns, walk.called))
-        else:
-            self._look(len(self.offsets), data)
-            self.proved.append(None)
-        self.offsets.append(offset)
-        self.lengths.append(len(data))
 
     def _look(self, index: int, data: bytes) -> None:
         """See what an element holds that is not proved."""
@@ -340,18 +387,20 @@ class _Listed:
                 self.reading.trajectories += 1
                 yield healthy
             elif healthy is not None or index in self.judged:
-                data = self.text.read(self.offsets[index], self.lengths[index])
-                if self.text.is_changed():
+                try:
+                    [(_, (data, offset))] = self.read([index])
+                except (Unfit, OSError) as error:
+                    told = Unreadable(0, "reading stopped here: it was changed meanwhile", b"")
                     self.reading.understood = 0
-                    self.reading.unreadable_record(Unreadable(0, "reading stopped here: it was changed meanwhile", b""))
+                    self.reading.unreadable_record(failed(0, error) if isinstance(error, OSError) else told)
                     return
-                yield from self._of_element(index, data)
+                yield from self._of_element(index, data, offset)
 
     def _is_wanted(self, calls: Iterable[str]) -> bool:
         return bool(self.orphans) and not self.orphans.isdisjoint(calls)
 
-    def _of_element(self, index: int, data: bytes) -> Iterable[Stored | Healthy]:
-        document = Pieces((), {index: (data, self.offsets[index])}, self.lines.at)
+    def _of_element(self, index: int, data: bytes, offset: int) -> Iterable[Stored | Healthy]:
+        document = Pieces((), {index: (data, offset)}, self.lines.at)
         walk = prove(data, element=True)
         if walk is not None and walk.doubts and not self._is_wanted(walk.called):
             value, indexes = _cut(_value(data), walk)

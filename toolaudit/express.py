@@ -119,16 +119,17 @@ class _Body(Struct, gc=False):
     has_more: Any = None
 
 
-class _Element(_Body, gc=False):
+class Element(_Body, gc=False):
     """A body in a list: with one of these keys, the list may be one of messages."""
 
     role: Any = None
     type: Any = None
 
 
-_BESIDE = tuple(name for name in _Element.__struct_fields__ if name not in ("messages", "input", "tools"))
+_BESIDE = tuple(name for name in Element.__struct_fields__ if name not in ("messages", "input", "tools"))
 _decode = msgspec.json.Decoder(_Body).decode
-_decode_element = msgspec.json.Decoder(_Element).decode
+_decode_element = msgspec.json.Decoder(Element).decode
+bodies = msgspec.json.Decoder(list[Element]).decode
 _decode_list = msgspec.json.Decoder(list[Message]).decode
 LONG = 200
 """From so many messages on, doubt about some of them does not put the rest of a conversation in doubt."""
@@ -140,11 +141,22 @@ def prove(data: bytes, *, element: bool = False) -> Walk | None:
     `element`: not of a record but of an element of a list, which may be a list of messages.
     """
     try:
-        tools, messages, items = conversation(data) if not element else _in_list(data)
-        walk = Walk(tools, items=items)
-        walk.all(messages, in_part=len(messages) >= LONG)
+        return _walked(*(_in_list(data) if element else conversation(data)))
     except NotProved:
         return None
+
+
+def prove_body(body: Element) -> Walk | None:
+    """The same of an element of a list that is decoded already; None as well for one that wraps another."""
+    try:
+        return _walked(*_ordinary(body))
+    except NotProved:
+        return None
+
+
+def _walked(tools: bytes, messages: list[Message], items: bool) -> Walk | None:
+    walk = Walk(tools, items=items)
+    walk.all(messages, in_part=len(messages) >= LONG)
     return walk if messages and finish(walk) else None
 
 
@@ -168,6 +180,11 @@ def conversation(data: bytes, depth: int = DEPTH, *, element: bool = False) -> t
         raise NotProved from None
     if body.messages is None and body.input is None:
         return _wrapped(data, depth - 1)
+    return _ordinary(body)
+
+
+def _ordinary(body: _Body) -> tuple[bytes, list[Message], bool]:
+    """The same of a body with nothing beside."""
     if (body.messages is None) == (body.input is None) or any(getattr(body, name, None) is not None for name in _BESIDE):
         raise NotProved
     return bytes(body.tools), body.messages if body.messages is not None else body.input or [], body.messages is None

@@ -140,7 +140,7 @@ class Elements(Generic[V]):
 
     They are cut before an element that looks like the last in the window. It need not be: that what comes before a comma and `]` is a
     list is proof enough, for then nothing else is open there. Iteration gives for each window where its first element begins, the
-    buffer in which that stands at 1, and the values; what they keep of the buffer holds until the next window. Afterwards `end` is the
+    text of all of them, which holds until the next window, and the values. Afterwards `end` is the
     offset of the `]` of the list. Raises Unfit for what is no such list, and OSError.
     """
 
@@ -151,7 +151,7 @@ class Elements(Generic[V]):
         self._decode = decode
         self._signs: list[tuple[bytes, int]] = []
 
-    def __iter__(self) -> Iterator[tuple[int, bytearray, list[V]]]:
+    def __iter__(self) -> Iterator[tuple[int, memoryview, list[V]]]:
         offset, room, buffer = self.start, WINDOW, bytearray()
         while self.end < 0:
             if len(buffer) <= room:
@@ -166,7 +166,7 @@ class Elements(Generic[V]):
                 continue
             past, values = found
             del found
-            yield offset, buffer, values
+            yield offset, memoryview(buffer)[1 : past - 1], values
             del values
             offset += past - 1
 
@@ -198,8 +198,9 @@ class Elements(Generic[V]):
             if (end := _closed(buffer, error)) is None:
                 raise Unfit from None
             return self._ended(buffer[:end], offset)
-        self.end = offset + _stripped(buffer, len(buffer)) - 2
-        return len(buffer), values
+        past = _stripped(buffer, len(buffer))
+        self.end = offset + past - 2
+        return past, values
 
     def _ended(self, buffer: memoryview, offset: int) -> tuple[int, list[V]]:
         """The values of a buffer that ends with the list."""

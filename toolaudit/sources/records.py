@@ -391,9 +391,13 @@ class _Lines:
             return False
         if not self._head.lstrip().startswith((b"{", b"[")):
             return False
-        here = self.stream.tell()
-        only = _ends_with_line(self.stream, self.limit - len(self._head))
-        self.stream.seek(here)
+        raw = self.stream.raw
+        if not isinstance(raw, io.FileIO):
+            return False
+        here, ahead = self.stream.tell(), raw.tell()
+        raw.seek(here)  # past the buffer, which only costs here
+        only = _ends_with_line(raw, self.limit - len(self._head))
+        raw.seek(ahead)
         return only
 
     def document(self) -> Record | Unreadable:
@@ -441,9 +445,9 @@ def _is_plain(stream: BinaryIO) -> TypeGuard[io.BufferedReader]:
     return isinstance(stream, io.BufferedReader) and isinstance(stream.raw, io.FileIO) and stream.seekable()
 
 
-def _ends_with_line(stream: io.BufferedReader, most: int) -> bool:
+def _ends_with_line(stream: io.FileIO, most: int) -> bool:
     """Whether all that follows is the end of one line of at most `most` bytes."""
-    ended, buffer = False, bytearray(_STEP)
+    ended, buffer = False, bytearray(_STEP >> 2)
     while count := stream.readinto(buffer):
         end = -1 if ended else buffer.find(b"\n", 0, count)
         if ended or end >= 0:
