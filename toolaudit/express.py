@@ -335,7 +335,7 @@ class Walk:
         self.settled = 0  # how many of `called` belong to former exchanges
         self.bodies: list[str] = []  # of the results of this batch
         self.changed: dict[tuple[str, bytes], int] = {}  # calls that must not be made twice
-        self.identified: set[str] = set()  # the ids of items
+        self.identified: dict[str, int] = {}  # id of an item -> index of the first message of its exchange
         self.spoken = False  # the user, once
         self.told = -1  # index of the last message in which the user spoke
         self.previous = ""
@@ -442,6 +442,8 @@ class Walk:
         for call in message.tool_calls or ():
             function = call.function or _Function()
             self._remember(call.id, function.name, function.arguments)
+        if message.id is not None:
+            self.identified.setdefault(message.id, self.since)
         if message.type == "function_call":
             self._remember(message.call_id, message.name, message.arguments)
 
@@ -461,10 +463,11 @@ class Walk:
 
     def excerpt(self, ids: Iterable[str] = ()) -> list[int]:
         """The indexes of the messages to be judged: those in doubt, what stands near them, both ends of the conversation, and the
-        exchanges whose calls bear one of `ids`."""
+        exchanges whose calls or items bear one of `ids`."""
         near = [(self._start(start, NEAR), self._stop(end, NEAR)) for start, end in self.doubts]
         near += [(self._start(start, 1), self._stop(end, 1)) for start, end in self.spans]
-        near += [(self._start(at, 1), self._stop(at + 1, 1)) for key in ids if (at := self.seen.get(key)) is not None]
+        borne = [at for key in ids for known in (self.seen, self.identified) if (at := known.get(key)) is not None]
+        near += [(self._start(at, 1), self._stop(at + 1, 1)) for at in borne]
         near += [(0, self._stop(0, NEAR)), (self._start(self.index, NEAR), self.index)]
         return [index for start, stop in _joined(near) for index in range(start, stop)]
 
@@ -630,7 +633,7 @@ class Walk:
         prefix = _ITEMS.get(item.type or "")
         if prefix is None or item.id in self.identified or item.id == item.call_id or not (item.id or "").startswith(prefix):
             raise NotProved
-        self.identified.add(item.id or "")
+        self.identified[item.id or ""] = self.since
 
     def _item_call(self, item: Message, previous: str) -> None:
         if not item.arguments or item.status not in ("completed", None) or len(item.call_id or "") > 64 or not previous:

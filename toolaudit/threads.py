@@ -114,7 +114,7 @@ class Asleep(Struct, frozen=True, gc=False):
     plain: bool
     told: int
     changed: dict[tuple[str, bytes], int] | None
-    identified: frozenset[str] | None
+    identified: dict[str, int] | None
     begun: array[int]
     at: array[int]
     """Where the exchange of each call begins."""
@@ -132,7 +132,7 @@ class Asleep(Struct, frozen=True, gc=False):
             walk.plain,
             walk.told,
             walk.changed or None,
-            frozenset(walk.identified) or None,
+            walk.identified or None,
             walk.begun,
             array("I", (walk.seen[key] for key in walk.called)),
         )
@@ -141,7 +141,7 @@ class Asleep(Struct, frozen=True, gc=False):
         """The walk again."""
         walk = Walk(items=self.items)
         walk.form, walk.index, walk.previous, walk.spoken = self.form, self.index, self.previous, self.spoken
-        walk.plain, walk.told, walk.changed, walk.identified = self.plain, self.told, self.changed or {}, set(self.identified or ())
+        walk.plain, walk.told, walk.changed, walk.identified = self.plain, self.told, self.changed or {}, self.identified or {}
         walk.called = self.ids.split()
         walk.seen = dict(zip(walk.called, self.at, strict=True))
         walk.begun, walk.since, walk.settled = self.begun, self.begun[-1] if self.begun else 0, len(walk.called)
