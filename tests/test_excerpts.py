@@ -116,6 +116,17 @@ def test_a_log_is_judged_as_it_comes(form: str, seed: int, tmp_path: Path) -> No
     same(path)
 
 
+@pytest.mark.parametrize("first", [10, 700])
+def test_items_with_one_id_are_told_of_however_far_apart(first: int, tmp_path: Path) -> None:
+    messages = healthy(200, "openai-responses", "a")
+    for start in (first, 400):
+        index = next(index for index in range(start, len(messages)) if messages[index].get("type") == "message")
+        messages[index] = {**messages[index], "id": "msg_same1234"}
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(orjson.dumps({"model": "x", "input": messages}) + b"\n" + orjson.dumps({"messages": []}) + b"\n")
+    assert [entry.rule for entry in same(path).findings] == ["duplicate-item-id"]
+
+
 def test_most_of_a_long_conversation_is_not_judged(tmp_path: Path, judged: list[int]) -> None:
     """Else the tests above would show nothing."""
     messages = healthy(200, "openai-chat", "a")

@@ -24,7 +24,7 @@ class Whereabouts(Struct, frozen=True, kw_only=True):
     """Where a trajectory is stored, and how much of it may be drawn."""
 
     path: str
-    document: bytes = b""
+    document: places.Document = b""
     first_line: int = 1
     scenes: bool = False
     content: bool = False
@@ -83,7 +83,7 @@ def _position(place: Place) -> tuple[object, ...]:
     return (place.record, tuple((0, key, "") if isinstance(key, int) else (1, 0, key) for key in place.keys))
 
 
-def _lines(document: bytes, found: list[Judged]) -> dict[tuple[Key, ...], int]:
+def _lines(document: places.Document, found: list[Judged]) -> dict[tuple[Key, ...], int]:
     """The lines of the values of a document that findings speak of."""
     if not document:
         return {}

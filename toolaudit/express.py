@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -23,6 +23,7 @@ import orjson
 from msgspec import Raw, Struct
 
 from toolaudit.formats._json import SENTINELS, mapping
+from toolaudit.formats._look import DEPTH
 from toolaudit.hints import SENTENCE, WINDOW, is_plain, may_hold_call, may_hold_result, may_report_failure
 from toolaudit.rules._again import must_not_be_done_twice, nature
 from toolaudit.rules._declared import is_valid
@@ -118,20 +119,44 @@ class _Body(Struct, gc=False):
     has_more: Any = None
 
 
-_BESIDE = tuple(name for name in _Body.__struct_fields__ if name not in ("messages", "input", "tools"))
+class Element(_Body, gc=False):
+    """A body in a list: with one of these keys, the list may be one of messages."""
+
+    role: Any = None
+    type: Any = None
+
+
+_BESIDE = tuple(name for name in Element.__struct_fields__ if name not in ("messages", "input", "tools"))
 _decode = msgspec.json.Decoder(_Body).decode
+_decode_element = msgspec.json.Decoder(Element).decode
+bodies = msgspec.json.Decoder(list[Element]).decode
+_decode_list = msgspec.json.Decoder(list[Message]).decode
 LONG = 200
 """From so many messages on, doubt about some of them does not put the rest of a conversation in doubt."""
 
 
-def prove(data: bytes) -> Walk | None:
-    """A walk through the one ordinary conversation that the record holds; None when it is none, or short and not in order throughout."""
+def prove(data: bytes, *, element: bool = False) -> Walk | None:
+    """A walk through the one ordinary conversation that the record holds; None when it is none, or short and not in order throughout.
+
+    `element`: not of a record but of an element of a list, which may be a list of messages.
+    """
     try:
-        tools, messages, items = conversation(data)
-        walk = Walk(tools, items=items)
-        walk.all(messages, in_part=len(messages) >= LONG)
+        return _walked(*(_in_list(data) if element else conversation(data)))
     except NotProved:
         return None
+
+
+def prove_body(body: Element) -> Walk | None:
+    """The same of an element of a list that is decoded already; None as well for one that wraps another."""
+    try:
+        return _walked(*_ordinary(body))
+    except NotProved:
+        return None
+
+
+def _walked(tools: bytes, messages: list[Message], items: bool) -> Walk | None:
+    walk = Walk(tools, items=items)
+    walk.all(messages, in_part=len(messages) >= LONG)
     return walk if messages and finish(walk) else None
 
 
@@ -140,22 +165,27 @@ def finish(walk: Walk) -> bool:
     return walk.end() and (not walk.doubts or walk.index >= LONG)
 
 
-def conversation(data: bytes) -> tuple[bytes, list[Message], bool]:
+def conversation(data: bytes, depth: int = DEPTH, *, element: bool = False) -> tuple[bytes, list[Message], bool]:
     """Declared tools and messages of a record with one conversation, and whether those are items of Responses.
 
-    Raises NotProved where the record holds something else, or something beside.
+    `depth` is how many wrappers deep they may stand. Raises NotProved where the record holds something else, or something beside.
     """
     if b'"messages"' not in data and b'"input"' not in data:
         raise NotProved  # a message of a log, most likely
     try:
-        body = _decode(data)
+        body: _Body = _decode_element(data) if element else _decode(data)
         if not data.isascii():
             data.decode()
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise NotProved from None
     if body.messages is None and body.input is None:
-        return _wrapped(data)
-    if (body.messages is None) == (body.input is None) or any(getattr(body, name) is not None for name in _BESIDE):
+        return _wrapped(data, depth - 1)
+    return _ordinary(body)
+
+
+def _ordinary(body: _Body) -> tuple[bytes, list[Message], bool]:
+    """The same of a body with nothing beside."""
+    if (body.messages is None) == (body.input is None) or any(getattr(body, name, None) is not None for name in _BESIDE):
         raise NotProved
     return bytes(body.tools), body.messages if body.messages is not None else body.input or [], body.messages is None
 
@@ -183,8 +213,10 @@ _SAYS_WHAT_IT_IS = frozenset(
 _TRAFFIC = (b'"messages"', b'"input"', b'"role"', b'"content"', b'"choices"', b'"output"', b'"parts"', b'"tool_calls"', b'\\"')
 
 
-def _wrapped(data: bytes) -> tuple[bytes, list[Message], bool]:
+def _wrapped(data: bytes, depth: int) -> tuple[bytes, list[Message], bool]:
     """The same of a record that wraps one conversation, with nothing beside it that could belong to one."""
+    if depth < 0:
+        raise NotProved
     try:
         children = _raws(data)
     except (msgspec.MsgspecError, RecursionError):
@@ -197,12 +229,38 @@ def _wrapped(data: bytes) -> tuple[bytes, list[Message], bool]:
         if child[:1] == b"{" and (b'"messages"' in child or b'"input"' in child):
             if found is not None:
                 raise NotProved
-            found = conversation(child)
+            found = conversation(child, depth)
         elif child[:1] in (b"{", b"[", b'"') and any(key in child for key in _TRAFFIC):
             raise NotProved
     if found is None:
         raise NotProved
     return found
+
+
+def _in_list(data: bytes) -> tuple[bytes, list[Message], bool]:
+    """The same of an element of a list that is not itself a conversation."""
+    if data[:1] != b"[":
+        return conversation(data, DEPTH - 1, element=True)
+    try:
+        messages = _decode_list(data)
+        if not data.isascii():
+            data.decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise NotProved from None
+    items = are_items(messages)
+    if not all(is_plain_in_list(message, items=items) for message in messages):
+        raise NotProved
+    return b"", messages, items
+
+
+def are_items(messages: Iterable[Message]) -> bool:
+    """Whether a bare list can only be one of items of Responses."""
+    return any(message.type not in ("message", None) for message in messages)
+
+
+def is_plain_in_list(message: Message, *, items: bool) -> bool:
+    """Whether what a message is does not depend on the kind of the body that holds it: in a bare list that is for all formats to say."""
+    return message.type in ("message", None) or (items and message.role is None)
 
 
 class NotProved(Exception):
@@ -246,6 +304,10 @@ NEAR = 2
 """So many exchanges before and after one in doubt are judged with it."""
 
 
+FEW = 3
+"""So many messages between others that are judged are taken in."""
+
+
 class Walk:
     """One conversation, being proved message by message.
 
@@ -273,7 +335,7 @@ class Walk:
         self.settled = 0  # how many of `called` belong to former exchanges
         self.bodies: list[str] = []  # of the results of this batch
         self.changed: dict[tuple[str, bytes], int] = {}  # calls that must not be made twice
-        self.identified: set[str] = set()  # the ids of items
+        self.identified: dict[str, int] = {}  # id of an item -> index of the first message of its exchange
         self.spoken = False  # the user, once
         self.told = -1  # index of the last message in which the user spoke
         self.previous = ""
@@ -351,7 +413,7 @@ class Walk:
         self.called += later.called
         self.settled = calls + later.settled
         self.changed.update((key, by + at) for key, at in later.changed.items())
-        self.identified |= later.identified
+        self.identified.update((key, by + at) for key, at in later.identified.items())
         self.spoken, self.told = self.spoken or later.spoken, by + later.told if later.told >= 0 else self.told
         self.previous, self.plain, self.doubting = later.previous, self.plain and later.plain, later.doubting
         self.doubts += [[by + start, by + end] for start, end in later.doubts]
@@ -372,7 +434,7 @@ class Walk:
         again = self.changed.keys() & later.changed.keys()
         if again and (self.doubts or later.doubts or any(must_not_be_done_twice(name) for name, _ in again)):
             return False
-        return self.seen.keys().isdisjoint(later.seen) and self.identified.isdisjoint(later.identified)
+        return self.seen.keys().isdisjoint(later.seen) and self.identified.keys().isdisjoint(later.identified)
 
     # ------------------------------------------------------------------------------------------------------------- doubt
 
@@ -415,6 +477,8 @@ class Walk:
         for call in message.tool_calls or ():
             function = call.function or _Function()
             self._remember(call.id, function.name, function.arguments)
+        if message.id is not None:
+            self.identified.setdefault(message.id, self.since)
         if message.type == "function_call":
             self._remember(message.call_id, message.name, message.arguments)
 
@@ -434,12 +498,13 @@ class Walk:
 
     def excerpt(self, ids: Iterable[str] = ()) -> list[int]:
         """The indexes of the messages to be judged: those in doubt, what stands near them, both ends of the conversation, and the
-        exchanges whose calls bear one of `ids`."""
+        exchanges whose calls or items bear one of `ids`."""
         near = [(self._start(start, NEAR), self._stop(end, NEAR)) for start, end in self.doubts]
-        near += [(self._start(start), self._stop(end)) for start, end in self.spans]
-        near += [(self._start(at), self._stop(at + 1)) for key in ids if (at := self.seen.get(key)) is not None]
+        near += [(self._start(start, 1), self._stop(end, 1)) for start, end in self.spans]
+        borne = [at for key in ids for known in (self.seen, self.identified) if (at := known.get(key)) is not None]
+        near += [(self._start(at, 1), self._stop(at + 1, 1)) for at in borne]
         near += [(0, self._stop(0, NEAR)), (self._start(self.index, NEAR), self.index)]
-        return sorted({index for start, stop in near for index in range(start, stop)})
+        return [index for start, stop in _joined(near) for index in range(start, stop)]
 
     def _start(self, index: int, before: int = 0) -> int:
         """Where the exchange of a message begins, or one of those before it."""
@@ -606,7 +671,7 @@ class Walk:
         prefix = _ITEMS.get(item.type or "")
         if prefix is None or item.id in self.identified or item.id == item.call_id or not (item.id or "").startswith(prefix):
             raise NotProved
-        self.identified.add(item.id or "")
+        self.identified[item.id or ""] = self.since
 
     def _item_call(self, item: Message, previous: str) -> None:
         if not item.arguments or item.status not in ("completed", None) or len(item.call_id or "") > 64 or not previous:
@@ -711,6 +776,18 @@ def begins(message: Message, previous: str, *, items: bool) -> bool:
         content = message.content
         return message.tool_call_id is None and (not isinstance(content, list) or all(part.type == "text" for part in content))
     return message.role == "assistant"
+
+
+def _joined(ranges: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Ranges in order, one in place of several with few messages between them: those a drawing shows, and does not fold."""
+    last: list[int] = []
+    for start, stop in sorted(ranges):
+        if last and start <= last[1] + FEW:
+            last[1] = max(last[1], stop)
+        else:
+            yield from [last] if last else []
+            last = [start, stop]
+    yield from [last] if last else []
 
 
 def said_by(item: Message) -> str:

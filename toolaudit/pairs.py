@@ -56,7 +56,7 @@ class Pairs(Audit):
         return self.written is not None and identity_of(0 if source.file is None else source.file) == self.written
 
 
-def lines(ledger: Ledger, path: str, document: bytes = b"", first_line: int = 1) -> Iterator[Line]:
+def lines(ledger: Ledger, path: str, document: places.Document = b"", first_line: int = 1) -> Iterator[Line]:
     """A line for every call of a trajectory, in order. `document` is the text it was read from, where lines are counted in it."""
     line = _Lines(ledger, document, first_line)
     return (_line(pair, ledger.trajectory, path, line) for pair in ledger.pairs)
@@ -65,7 +65,7 @@ def lines(ledger: Ledger, path: str, document: bytes = b"", first_line: int = 1)
 class _Lines:
     """The lines of the calls and results of a ledger."""
 
-    def __init__(self, ledger: Ledger, document: bytes, first_line: int) -> None:
+    def __init__(self, ledger: Ledger, document: places.Document, first_line: int) -> None:
         spots = (spot.path for pair in ledger.pairs for spot in (pair.call.place, *(answer.result.place for answer in pair.answers)))
         self.known = places.lines_of(document, set(spots)) if document else {}
         self.before = first_line - 1

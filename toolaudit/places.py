@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 import msgspec
@@ -26,18 +26,64 @@ class _Node(Struct):
     down: dict[Key, _Node] = field(default_factory=dict)
 
 
-def lines_of(document: bytes, pointers: Iterable[Pointer]) -> dict[Pointer, int]:
+class Pieces(Struct):
+    """A document of which only some elements of one list are at hand."""
+
+    list: Pointer
+    """The list."""
+    elements: dict[int, tuple[bytes, int]]
+    """Elements by their indexes: the text of each, and its offset in the document."""
+    line: Callable[[int], int]
+    """The 1-based line of an offset in the document; it is asked in the order of offsets."""
+    rest: bytes = b""
+    """The document without the elements of the list."""
+    gap: tuple[int, int] = (0, 0)
+    """Where they are left out of the rest, and how many bytes shorter it is."""
+
+
+Document: TypeAlias = bytes | Pieces
+
+
+def lines_of(document: Document, pointers: Iterable[Pointer]) -> dict[Pointer, int]:
     """The 1-based line on which each value begins; of a pointer that leads nowhere, the line of the last value on its way.
 
     Each container on the way is split into its values once, without building them. Of members with one name the last counts.
     """
+    if isinstance(document, bytes):
+        return _lines(document, sorted(_found(document, pointers), key=_by_offset))
+    return {pointer: document.line(offset) for offset, pointer in sorted(_found_in_pieces(document, pointers), key=_by_offset)}
+
+
+def _by_offset(found: tuple[int, Pointer]) -> int:
+    return found[0]
+
+
+def _found(document: bytes, pointers: Iterable[Pointer]) -> Iterator[tuple[int, Pointer]]:
+    """Where the value of each pointer begins."""
     root = _Node()
     for pointer in pointers:
         node = root
         for key in pointer:
             node = node.down.setdefault(key, _Node())
         node.pointers.append(pointer)
-    return _lines(document, sorted(_offsets(document, root), key=lambda item: item[0]))
+    return _offsets(document, root)
+
+
+def _found_in_pieces(document: Pieces, pointers: Iterable[Pointer]) -> Iterator[tuple[int, Pointer]]:
+    """The same in a document of which there are pieces."""
+    depth = len(document.list)
+    rest: list[Pointer] = []
+    within: dict[int, list[Pointer]] = {}
+    for pointer in pointers:
+        key = pointer[depth] if len(pointer) > depth and pointer[:depth] == document.list else None
+        (within.setdefault(key, []) if isinstance(key, int) and key in document.elements else rest).append(pointer)
+    for index, ones in within.items():
+        data, start = document.elements[index]
+        for offset, pointer in _found(data, (pointer[depth + 1 :] for pointer in ones)):
+            yield start + offset, (*document.list, index, *pointer)
+    gap, missing = document.gap
+    for offset, pointer in _found(document.rest, rest):
+        yield offset + missing * (offset > gap), pointer
 
 
 def _lines(document: bytes, offsets: list[tuple[int, Pointer]]) -> dict[Pointer, int]:

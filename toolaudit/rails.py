@@ -330,23 +330,25 @@ class _Scene:
     def rows(self) -> Iterator[Row]:
         """The rows in order: turns, folds between them, and what is missing where it is missing."""
         waiting = sorted(self._absences(), key=lambda absence: absence[0])
-        for start, stop in self._stretches(headed=bool(waiting) and waiting[0][0] < 0):
+        for start, stop, folded in self._stretches(headed=bool(waiting) and waiting[0][0] < 0):
             while waiting and waiting[0][0] < stop:
                 yield waiting.pop(0)[1]
-            yield from self._turn(start) if stop - start == 1 else [_folded_turns(stop - start)]
+            yield from [_folded_turns(folded)] if folded else self._turn(start)
         yield from (row for _, row in waiting)
 
-    def _stretches(self, *, headed: bool) -> Iterator[tuple[int, int]]:
-        """Ranges of turns: of one that is shown, of several that are folded. `headed`: the beginning of the list is part of it."""
+    def _stretches(self, *, headed: bool) -> Iterator[tuple[int, int, int]]:
+        """Ranges of turns: of one that is shown, of several that are folded, with how many these are in the conversation, which may be
+        more than an excerpt has. `headed`: the beginning of the list is part of it."""
         concerned = self._concerned()
         until = self._gap(self.primes[0]) if self.primes and self._is_open(self.primes[0]) else -1
         shown = {*concerned, max(min(concerned) - CONTEXT, 0), until if until > max(concerned) else max(concerned) + CONTEXT}
         last = -1 if headed else min(shown) - 1
+        number = 0 if headed else self.turns[last + 1].number - 1
         for index in sorted(index for index in shown if index < len(self.turns)):
-            between = range(last + 1, index)
-            yield from ((n, n + 1) for n in between) if len(between) in range(NEAR + 1) else [(last + 1, index)]
-            yield index, index + 1
-            last = index
+            between = self.turns[index].number - number - 1
+            yield from [(last + 1, index, between)] if between > NEAR else ((n, n + 1, 0) for n in range(last + 1, index))
+            yield index, index + 1, 0
+            last, number = index, self.turns[index].number
 
     def _turn(self, index: int) -> Iterator[Row]:
         turn = self.turns[index]

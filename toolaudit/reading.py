@@ -19,10 +19,12 @@ from toolaudit.formats._look import Found, Loose, Other, Search, Seen, Tie, is_r
 from toolaudit.model import JSON, Key, Place, Trajectory, Unknown
 from toolaudit.regex import regex
 from toolaudit.report import Input
-from toolaudit.sources.records import Again, NotJSON, NotText, Record, Unreadable, decode, reread, salvage, unreadable
+from toolaudit.sources.pieces import Held
+from toolaudit.sources.records import LARGE, Again, NotJSON, NotText, Record, Unreadable, decode, failed, reread, salvage, unreadable
 
 if TYPE_CHECKING:
     from toolaudit.express import Walk
+    from toolaudit.places import Document
     from toolaudit.snapshots import Kept, Snapshots
     from toolaudit.threads import Thread, Threads
 
@@ -36,8 +38,8 @@ class Stored(Struct):
     trajectory: Trajectory
     messages: Callable[[], Iterable[tuple[JSON, Place]]]
     """The messages as stored, each with its place."""
-    document: bytes = b""
-    """The bytes that pointers lead into, when lines have to be counted in them; empty when the record's number is the line."""
+    document: Document = b""
+    """What pointers lead into, when lines have to be counted in it; empty when the record's number is the line."""
     first_line: int = 1
     """The line on which the document begins."""
 
@@ -174,7 +176,7 @@ class Reading:
                     self.given.status, self.given.reason = "skipped", item.reason
                     return
                 self.records += 1
-                self._unreadable(item)
+                self.unreadable_record(item)
                 continue
             self.records += 1
             if self.quick and item.number:
@@ -190,7 +192,12 @@ class Reading:
                     continue
             else:
                 walk, kept, former = None, None, None
-                if self.quick and (group := self._document(item)) is not None:
+                try:
+                    group = self._document(item)
+                except OSError as error:
+                    self.unreadable_record(failed(0, error))
+                    continue
+                if group is not None:
                     yield group
                     continue
             try:
@@ -226,7 +233,18 @@ class Reading:
         return self._spool.keep(record.data)
 
     def _document(self, record: Record) -> Group | None:
-        """A document that is one conversation in order."""
+        """What can be told of a document, or of a record on the long way, before it is decoded as a whole."""
+        if not self.quick:
+            record.load()
+            return None
+        text = record.text or (Held(record.data) if len(record.data) >= LARGE else None)
+        if text is not None:
+            from toolaudit.documents import taken
+
+            group = taken(self, text)
+            if group is None:
+                record.load()
+            return group
         from toolaudit.express import prove
 
         walk = prove(record.data)
@@ -261,12 +279,12 @@ class Reading:
         value, indexes = cut(decode(record.data), walk)
         if not indexes:
             return None
-        with self._unchanged():
+        with self.unchanged():
             found = list(self._seen(value, record))
         return found if mark([one.trajectory for one in found], walk, indexes) else None
 
     @contextmanager
-    def _unchanged(self) -> Iterator[None]:
+    def unchanged(self) -> Iterator[None]:
         """Look at an excerpt; what is in it is accounted for where the whole is."""
         before = self.understood, self.trajectories, self.elsewhere, self.given.format
         bad, held = len(self.bad), len(self.held)
@@ -276,12 +294,13 @@ class Reading:
 
     def _not_json(self, record: Record, error: NotJSON, last: bool) -> Iterator[Group]:
         if record.number:
-            self._unreadable(unreadable(record, error, last))
+            self.unreadable_record(unreadable(record, error, last))
             return
         self.records -= 1
         yield from self.part(reread(record, error, self.given.path))
 
-    def _unreadable(self, record: Unreadable) -> None:
+    def unreadable_record(self, record: Unreadable) -> None:
+        """Keep account of a record that cannot be read."""
         words = f"{record.reason} (it ends too early)" if record.torn and "ends" not in record.reason else record.reason
         self.bad.append(Unknown(place=Place(record.number), what=words, of="record"))
         self.salvaged |= salvage(record.data)
@@ -318,8 +337,8 @@ class Reading:
     def _may_be_loose(self, one: Found) -> bool:
         return _is_answer(one) and (bool(self.values) or self.has_threads or len(self.held) < HELD)
 
-    def whole(self, one: Seen, record: Record | None) -> Iterator[Stored]:
-        """The trajectories of what was found in a record."""
+    def whole(self, one: Seen, record: Record | None, document: Document = b"") -> Iterator[Stored]:
+        """The trajectories of what was recognised in a record, or in a `document` that is not read as a whole."""
         if isinstance(one, Tie):
             self._tie(one.place, one.names)
         if not isinstance(one, Found):
@@ -327,10 +346,18 @@ class Reading:
         if one.also and self.given.format is None:
             self.given.format = " or ".join((*one.also, one.format.NAME))
         for trajectory in one.read():
-            yield self._stored(trajectory, lambda: one.format.raw_messages(one.value, one.place), record)
+            yield self._stored(trajectory, lambda: one.format.raw_messages(one.value, one.place), record, document)
 
-    def _stored(self, trajectory: Trajectory, messages: Callable[[], Iterable[tuple[JSON, Place]]], record: Record | None) -> Stored:
+    def _stored(
+        self,
+        trajectory: Trajectory,
+        messages: Callable[[], Iterable[tuple[JSON, Place]]],
+        record: Record | None,
+        document: Document = b"",
+    ) -> Stored:
         self.trajectories += 1
+        if document:
+            return Stored(trajectory, messages, document)
         if record is None or (record.number and b"\n" not in record.data):
             return Stored(trajectory, messages)
         return Stored(trajectory, messages, record.data, max(record.number, 1))
@@ -401,7 +428,7 @@ class Reading:
         gathered = [one for one in found if isinstance(one, Loose)]
         if not indexes or len(gathered) != len(indexes):
             return None
-        with self._unchanged():
+        with self.unchanged():
             stored = list(self._conversation(gathered))
         return stored if mark([one.trajectory for one in stored], walk, indexes) else None
 

@@ -151,7 +151,7 @@ class Asleep(Struct, frozen=True, gc=False):
     unsure: bool
     told: int
     changed: dict[tuple[str, bytes], int] | None
-    identified: frozenset[str] | None
+    identified: dict[str, int] | None
     begun: array[int]
     at: array[int]
     """Where the exchange of each call begins."""
@@ -172,7 +172,7 @@ class Asleep(Struct, frozen=True, gc=False):
             walk.unsure,
             walk.told,
             walk.changed or None,
-            frozenset(walk.identified) or None,
+            walk.identified or None,
             walk.begun,
             array("I", (walk.seen[key] for key in walk.called)),
         )
@@ -181,7 +181,7 @@ class Asleep(Struct, frozen=True, gc=False):
         """The walk again."""
         walk = Walk(items=self.items)
         walk.form, walk.index, walk.previous, walk.spoken = self.form, self.index, self.previous, self.spoken
-        walk.plain, walk.told, walk.changed, walk.identified = self.plain, self.told, self.changed or {}, set(self.identified or ())
+        walk.plain, walk.told, walk.changed, walk.identified = self.plain, self.told, self.changed or {}, self.identified or {}
         walk.wary, walk.repeats, walk.unsure = self.wary, self.repeats, self.unsure
         walk.called = self.ids.split()
         walk.seen = dict(zip(walk.called, self.at, strict=True))

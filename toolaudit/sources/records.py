@@ -5,6 +5,7 @@ bytes, and the caller decodes them. The protocol of a caller:
 
     for item in records(stream, name):
         if isinstance(item, Record):
+            item.load()  # unless its `text` is to be read piece by piece; it raises OSError, of which `failed` makes a record
             try:
                 value = decode(item.data)
             except NotJSON as error:
@@ -23,7 +24,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import chain
-from typing import BinaryIO, NoReturn, TypeAlias
+from typing import BinaryIO, NoReturn, TypeAlias, TypeGuard
 
 import msgspec
 import orjson
@@ -31,8 +32,11 @@ from msgspec import Struct
 
 from toolaudit.model import JSON
 from toolaudit.regex import regex
+from toolaudit.sources.pieces import Stored, Text
 from toolaudit.sources.scan import STRING, past_blank, past_value
 
+LARGE = 1 << 18
+"""A whole document of so many bytes is not read before it is known how it is to be read."""
 _HEAD = 1 << 16
 _STEP = 1 << 20
 _CUT = 1 << 26
@@ -54,6 +58,13 @@ class Record(Struct, gc=False):
     """Of a line: where it begins in the stream."""
     again: Again | None = None
     """Of a line in a stream that can be read twice: reads it, or another one, once more, after the last has been taken."""
+    text: Text | None = None
+    """Of a large whole document in a plain file: its text, of which `data` holds nothing until `load` is called."""
+
+    def load(self) -> None:
+        """Read all of a large document. Raises OSError."""
+        if self.text is not None:
+            self.data, self.text = self.text.whole(), None
 
 
 Again: TypeAlias = Callable[[int, int], bytes]
@@ -193,7 +204,7 @@ def records(stream: BinaryIO, name: str, *, max_record: int = 1 << 30) -> Iterat
         items = _records(stream, by_name, max_record)
         yield from _told(items, raw, by_name, max_record) if isinstance(raw, Partial) else items
     except (OSError, EOFError) as error:
-        yield _failed(0, error)
+        yield failed(0, error)
 
 
 def reread(record: Record, error: NotJSON, name: str) -> Iterator[Record | Unreadable]:
@@ -241,7 +252,7 @@ def _judged(lines: _Lines, head: bytes, by_name: bool) -> Iterator[Record | Unre
     if len(head) < min(_HEAD - 4, lines.limit) and _is_one_line(head):
         return iter((Record(0, head.rstrip(b"\r\n")),))
     if b"\0" not in head and lines.only():
-        return iter((Record(0, lines.whole()),))
+        return iter((lines.document(),))
     shown = lines.look(2)
     if not shown:
         return iter((NotText("it is empty"),))
@@ -269,10 +280,12 @@ def _ambiguous(lines: _Lines, by_name: bool) -> Iterator[Record | Unreadable]:
     good = sum(map(_complete, sample))
     if 2 * good > len(sample):
         return _json_lines(lines)
-    doubtful = by_name or 2 * good == len(sample) or _complete(sample[0]) or _SEAM.search(b"".join(sample))
-    data = lines.whole()
-    other = _otherwise(data, by_name, lines.limit) if doubtful and not _complete(data) else None
-    return other or iter((Record(0, data),))
+    document = lines.document()
+    if isinstance(document, Record) and (by_name or 2 * good == len(sample) or _complete(sample[0]) or _SEAM.search(b"".join(sample))):
+        document.load()
+        other = _otherwise(document.data, by_name, lines.limit) if not _complete(document.data) else None
+        return other or iter((document,))
+    return iter((document,))
 
 
 def _prose(lines: _Lines, by_name: bool) -> Iterator[Record | Unreadable | NotText]:
@@ -353,11 +366,12 @@ def _json_lines(lines: _Lines, end: int = sys.maxsize) -> Generator[Record | Unr
                 continue
             yield Record(number, data, offset, again)
     except (OSError, EOFError) as error:
-        yield _failed(number + 1, error)
+        yield failed(number + 1, error)
     return number
 
 
-def _failed(number: int, error: OSError | EOFError) -> Unreadable:
+def failed(number: int, error: OSError | EOFError) -> Unreadable:
+    """The record at which a source could not be read further."""
     words = error.strerror.lower() if isinstance(error, OSError) and error.strerror else "its data ends or breaks off"
     return Unreadable(number, f"reading stopped here: {words}", b"", torn=True)
 
@@ -414,18 +428,29 @@ class _Lines:
             return False
         if not self._head.lstrip().startswith((b"{", b"[")):
             return False
-        here = self.stream.tell()
-        only = _ends_with_line(self.stream, self.limit - len(self._head))
-        self.stream.seek(here)
+        raw = self.stream.raw
+        if not isinstance(raw, io.FileIO):
+            return False
+        here, ahead = self.stream.tell(), raw.tell()
+        raw.seek(here)  # past the buffer, which only costs here
+        only = _ends_with_line(raw, self.limit - len(self._head))
+        raw.seek(ahead)
         return only
 
-    def whole(self) -> bytes:
-        """All of the text, from its beginning. A plain file is read again, into one piece of memory, which is far faster."""
-        if _is_plain(self.stream):
-            self.stream.seek(0, io.SEEK_END)  # away from the buffer, so that it is not used
-            self.stream.seek(self.start)
-            return self.stream.read()
-        return b"".join((b"\n" * self.before, *self._held, self.stream.read()))
+    def document(self) -> Record | Unreadable:
+        """All of the text, from its beginning. A plain file is read again, in one piece, which is far faster, or later if it is large."""
+        if isinstance(self.stream, io.BufferedReader) and isinstance(self.stream.raw, io.FileIO) and self.stream.seekable():
+            text = Stored(self.stream.raw, self.start)
+            if text.size >= LARGE:
+                return Record(0, b"", text=text) if text.size <= self.limit else self._too_long(text.read(0, _HEAD))
+            data = text.whole()
+        else:
+            held = b"".join((b"\n" * self.before, *self._held))
+            data = held + self.stream.read(max(0, self.limit - len(held)) + 1)
+        return Record(0, data) if len(data) <= self.limit else self._too_long(data)
+
+    def _too_long(self, data: bytes) -> Unreadable:
+        return Unreadable(0, f"the document is longer than {self.limit:,} bytes", data[:_HEAD])
 
     def _mend(self) -> None:
         """Complete the last line of the head."""
@@ -457,20 +482,20 @@ class Twice(io.RawIOBase):
     """A raw stream that is no file of this machine, but can be read twice like one."""
 
 
-def _is_plain(stream: BinaryIO) -> bool:
+def _is_plain(stream: BinaryIO) -> TypeGuard[io.BufferedReader]:
     return isinstance(stream, io.BufferedReader) and isinstance(stream.raw, (io.FileIO, Twice)) and stream.seekable()
 
 
-def _ends_with_line(stream: BinaryIO, most: int) -> bool:
+def _ends_with_line(stream: io.FileIO, most: int) -> bool:
     """Whether all that follows is the end of one line of at most `most` bytes."""
-    ended = False
-    while chunk := stream.read(_STEP):
-        end = -1 if ended else chunk.find(b"\n")
+    ended, buffer = False, bytearray(_STEP >> 2)
+    while count := stream.readinto(buffer):
+        end = -1 if ended else buffer.find(b"\n", 0, count)
         if ended or end >= 0:
-            if not (chunk[end + 1 :] or b" ").isspace():
+            if not (buffer[end + 1 : count] or b" ").isspace():
                 return False
             ended = True
-        elif (most := most - len(chunk)) < 0:
+        elif (most := most - count) < 0:
             return False
     return True
 

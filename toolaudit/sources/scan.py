@@ -12,13 +12,13 @@ _SCALAR = regex(rb'[^\s,:"{}\[\]]*+')
 _TOKEN = regex(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
 
 
-def past_blank(data: bytes, at: int) -> int:
+def past_blank(data: bytes | bytearray, at: int) -> int:
     """The first offset from `at` on that is not blank space."""
     found = BLANK.match(data, at)
     return found.end() if found else at
 
 
-def past_value(data: bytes, at: int) -> int:
+def past_value(data: bytes | bytearray, at: int) -> int:
     """The offset behind the value that begins at `at`; -1 when the data ends before it does.
 
     Brackets are counted, not matched with one another, and what stands between them is not looked at: the value need not be JSON.
