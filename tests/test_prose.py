@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from toolaudit.hints import _CALL_MARK, _RESULT_MARK, may_hold_traffic
 from toolaudit.prose import EDGE, call_in_prose, imitates_result, may_hold_call, may_hold_result, result_in_prose
 
 TOOLS = frozenset({"read_file", "get_weather"})
@@ -224,3 +228,13 @@ def test_a_text_without_notation_is_cheap() -> None:
         call_in_prose(text, TOOLS)
         result_in_prose(text, TOOLS, IDS)
     assert (time.process_time() - started) / 20_000 < 20e-6  # about 1e-6 on an idle machine
+
+
+_MARKS = st.one_of(st.from_regex(re.compile(mark.pattern, mark.flags), fullmatch=True) for mark in (_CALL_MARK, _RESULT_MARK))
+
+
+@given(text=_MARKS | st.text('\n <[#TtoolFfunction:="name{', max_size=40))
+def test_the_shortest_way_past_prose_asks_the_same(text: str) -> None:
+    said = f"{text} the tool of a function returned its result"
+    for whole in (text, said, f"Done.\n{text}", f"Done.\n{said}", f"Done.\n   {text}\n", f"to=functions.x {text}", f' {{"name": {text}'):
+        assert may_hold_traffic(whole) == (may_hold_call(whole) or may_hold_result(whole))

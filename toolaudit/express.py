@@ -24,7 +24,7 @@ from msgspec import Raw, Struct
 
 from toolaudit.formats._json import SENTINELS, mapping
 from toolaudit.formats._look import DEPTH
-from toolaudit.hints import SENTENCE, WINDOW, is_plain, may_hold_call, may_hold_result, may_report_failure
+from toolaudit.hints import SENTENCE, WINDOW, is_plain, may_hold_traffic, may_report_failure
 from toolaudit.rules._again import must_not_be_done_twice, nature
 from toolaudit.rules._declared import is_valid
 
@@ -762,7 +762,7 @@ class Walk:
             raise NotProved
 
     def _said(self, text: str | None) -> None:
-        if text and (may_hold_call(text) or may_hold_result(text)):
+        if text and may_hold_traffic(text):
             raise NotProved
 
 

@@ -64,6 +64,21 @@ def _names_github(ends: str) -> bool:
     return "ghp_" in ends or "gho_" in ends or "ghs_" in ends or "github_pat_" in ends
 
 
+def may_hold_traffic(text: str) -> bool:
+    """Whether any notation of a call or of a result may stand in `text`: the shortest way past the questions of `prose`."""
+    if _BEGINS.match(text) is None and _BEGINS_LINE.search(text) is None and not _opens_json_call(text):
+        return "=" in text and "to=functions." in text
+    return may_hold_call(text) or may_hold_result(text)
+
+
+_OPENINGS = (
+    r" {0,3}(?:[<\[]|Action|Call|Us|Invok|tool|Tool|TOOL|print|default|The|[Ff]unction|Result|Output|Response|Observation|## Return|EXEC)"
+)
+"""What every mark of a call or a result begins with. Few lines do, and to look at what lines begin with is quicker than to look for
+words: a search that begins with the line end goes from one to the next."""
+_BEGINS = regex(_OPENINGS)
+_BEGINS_LINE = regex(r"\n" + _OPENINGS)
+
 _CALL_MARK = regex(
     r"^ {0,3}(?:<(?:[|｜]|tool|function|invoke|\w{1,20}:(?:tool|function|invoke))"
     r"|\[(?:[Tt]ool|TOOL|Us|Call|Invok|[Aa]ssistant |[Ff]unction)"

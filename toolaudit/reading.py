@@ -23,10 +23,14 @@ from toolaudit.sources.pieces import Held
 from toolaudit.sources.records import LARGE, Again, NotJSON, NotText, Record, Unreadable, decode, failed, reread, salvage, unreadable
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from toolaudit.express import Walk
     from toolaudit.places import Document
     from toolaudit.snapshots import Kept, Snapshots
     from toolaudit.threads import Thread, Threads
+
+    Item: TypeAlias = Record | Unreadable | NotText
 
 HELD = 64
 """Responses stored a record each are held back until this many, in case messages beside them show that they are one conversation."""
@@ -167,10 +171,16 @@ class Reading:
         """What the records of a source hold, or of a part of it; `last`: nothing follows."""
         waiting: Callable[[bool], Iterator[Group]] | None = None  # a broken record: how to tell depends on whether it is the last
         logged = False
-        for item in items:
+        rest = iter(items)
+        for item in rest:
             if waiting is not None:
                 yield from waiting(False)
                 waiting = None
+            if logged:
+                following = self._run(item, rest)
+                if following is None:
+                    return
+                item = following  # noqa: PLW2901 (the first that is no message)
             if not isinstance(item, Record):
                 if isinstance(item, NotText):
                     self.given.status, self.given.reason = "skipped", item.reason
@@ -180,8 +190,6 @@ class Reading:
                 continue
             self.records += 1
             if self.quick and item.number:
-                if logged and self._logged(item):
-                    continue
                 walk, kept, former = self.snapshots.prove(item.data, item.number)
                 if walk is not None:
                     self.understood += 1
@@ -214,6 +222,13 @@ class Reading:
         self.records += 1
         yield Group(self._seen(value, None))
         yield from self.end()
+
+    def _run(self, item: Item, rest: Iterator[Item]) -> Item | None:
+        """Take records as messages of a log, as long as they certainly are; what came then."""
+        count, following = self.threads.run(item, rest, self._placed)
+        self.records += count
+        self.understood += count
+        return following
 
     def _logged(self, record: Record) -> bool:
         """Take a record as a message of a log, if it certainly is one."""

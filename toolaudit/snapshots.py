@@ -6,9 +6,11 @@ What is known of a record depends on the lines right before it and on nothing el
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 
-from msgspec import Struct, field
+import msgspec
+from msgspec import Raw, Struct, field
 
 from toolaudit.express import LONG, NotProved, Walk, conversation, finish, prove
 from toolaudit.model import Trajectory, Turn
@@ -36,6 +38,8 @@ class Kept(Struct, gc=False):
     """Where the first element of its list begins."""
     end: int = -1
     """Where its list ends, at the bracket; -1 as long as nobody asked."""
+    alone: bool = False
+    """Surely no other list of messages stands beside its own."""
     walk: Walk | None = None
     """The proof of it, to be gone on with; None where there is none, or where it was gone on with."""
     turns: int = 0
@@ -56,7 +60,7 @@ class Kept(Struct, gc=False):
     def stop(self) -> int:
         """Where its last element ends."""
         if self.end < 0:
-            self.end = past_value(self.data, _bracket(self.data, self.start)) - 1
+            self.end = _end(self.data, self.start)
         end = self.end
         while self.data[end - 1] in b" \t\r\n":
             end -= 1
@@ -120,7 +124,7 @@ class Snapshots:
         if (found := self._former(kept)) is not None:
             former, at = found
             rest = data[:start] + data[at + 1 :]
-            kept.end = at + past_value(rest, _bracket(rest, start)) - start
+            kept.end = at + 1 + _end(rest, start) - start
             walk = _continued(rest, former)
             kept.goes_on = walk is not None and former.marks == _marks(walk) and walk.is_settled(former.turns)
         if walk is None:
@@ -135,10 +139,12 @@ class Snapshots:
         for former in reversed(self.kept):
             if former.number < kept.number - LINES:
                 return None
-            if _is_alike(former, kept) and kept.data.startswith(former.data[former.start : former.stop()], kept.start):
+            if _is_alike(former, kept):
                 at = past_blank(kept.data, kept.start + former.stop() - former.start)
                 if kept.data[at : at + 1] == b",":  # it goes on; the very same once more is a record of its own
-                    return (former, at) if _is_alone(former, former.end) and _is_alone(kept, at) else None
+                    former.alone = former.alone or _is_alone(former, former.end)
+                    kept.alone = former.alone and _is_alone(kept, at)
+                    return (former, at) if kept.alone else None
         return None
 
 
@@ -162,20 +168,44 @@ def _marks(walk: Walk) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, walk.doubts))
 
 
-def first(data: bytes) -> int:
-    """Where the first message or item of a record begins; -1 where there is no list of them."""
+def first(data: bytes, start: int = 0, end: int = sys.maxsize) -> int:
+    """Where the first message or item of a record, or of a part of it, begins; -1 where there is no list of them."""
     for key in _KEYS:
-        at = data.find(key)
+        at = data.find(key, start, end)
         while at >= 0:
-            if (found := _OPENING.match(data, at)) is not None:
+            if (found := _OPENING.match(data, at, end)) is not None:
                 return found.end()
-            at = data.find(key, at + 1)
+            at = data.find(key, at + 1, end)
     return -1
 
 
 def _is_alone(kept: Kept, behind: int) -> bool:
     """Whether no other list of messages stands before the list, or from `behind` on: else what is counted might be of that one."""
-    return first(kept.data[: _bracket(kept.data, kept.start)]) < 0 and first(kept.data[behind:]) < 0
+    return first(kept.data, 0, _bracket(kept.data, kept.start)) < 0 and first(kept.data, behind) < 0
+
+
+class _Lists(Struct, gc=False):
+    """The lists of a record, as they stand there."""
+
+    messages: Raw = Raw(b"")
+    input: Raw = Raw(b"")
+
+
+_lists = msgspec.json.Decoder(_Lists).decode
+
+
+def _end(data: bytes, start: int) -> int:
+    """Where the list ends, at the bracket, whose first element begins at `start`."""
+    at = _bracket(data, start)
+    try:
+        found = _lists(data)
+    except (msgspec.MsgspecError, RecursionError):
+        found = _Lists()
+    for value in (found.messages, found.input):
+        # A decoder is far quicker than to count brackets. What it says holds for this list if this is the one that it means.
+        if len(value) > 1 and data.startswith(value, at):
+            return at + len(value) - 1
+    return past_value(data, at) - 1
 
 
 def _bracket(data: bytes, start: int) -> int:
@@ -186,10 +216,17 @@ def _bracket(data: bytes, start: int) -> int:
 def _is_alike(former: Kept, kept: Kept) -> bool:
     """The beginning of the former record's messages stands in this one, and of a long record half of it.
 
-    Nothing is certain yet: where its list ends takes longer to find than that two conversations begin in different ways.
+    Where its list ends may not be known yet, and takes longer to find than that two conversations begin in different ways. Where it is
+    known, all is compared at once.
     """
     whole = len(former.data) - former.start
-    for size in (16,) if whole <= SHORT else (64, SHORT // 2, whole // 2):
-        if not kept.data.startswith(former.data[former.start : former.start + size], kept.start):
-            return False
-    return True
+    enough = former.start + (16 if whole <= SHORT else whole // 2)
+    if former.end < 0 and not _goes_on(kept, former, enough):
+        return False
+    stop = former.stop()
+    return _goes_on(kept, former, stop) and (stop >= enough or _goes_on(kept, former, enough))
+
+
+def _goes_on(kept: Kept, former: Kept, end: int) -> bool:
+    """Whether what stands in the former record from its first element up to `end` stands in this one too; it is compared in place."""
+    return kept.data.startswith(memoryview(former.data)[former.start : end], kept.start)

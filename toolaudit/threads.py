@@ -6,13 +6,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from toolaudit.express import LONG, Message, Never, Walk, begins, said_by
 from toolaudit.sources.records import Record
+
+T = TypeVar("T")
 
 AWAKE = 512
 """So many conversations that are interleaved are held ready to go on; the others are folded up."""
@@ -83,6 +85,16 @@ class Thread:
         self.offsets.append(offset)
         self.lengths.append(length)
         self.numbers.append(number)
+
+    def feed(self, line: _Line) -> None:
+        """Go on with the proof."""
+        walk = self.walk
+        assert walk is not None
+        if walk.items is None or line.type is not None or (line.id is not None and not self.identified):
+            _settle(self, walk, line)
+        walk.feed(line)
+        if walk.everything:
+            self.doubt()
 
     def doubt(self) -> None:
         """Prove no more of it."""
@@ -208,27 +220,28 @@ class Threads:
 
     def take(self, record: Record, placed: Callable[[Record], int]) -> bool:
         """Take a record that is certainly one message of a log; False for anything else. `placed` says where to read it again."""
-        data = record.data
-        try:
-            line = _decode(data)
-            if not data.isascii():
-                data.decode()
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return False
-        kind = line.type
-        if (line.role is None) if kind is None else (kind not in _ITEMS or line.stop_reason is not None or not _is_item(line, kind)):
-            return False
-        if line.usage is not None:
-            return False
-        thread = self._thread(_session(line))
-        thread.place(record.number, placed(record), len(data))
-        if (walk := thread.walk) is not None:
-            if walk.items is None or kind is not None or line.id is not None:
-                _settle(thread, walk, line)
-            walk.feed(line)
-            if walk.everything:
-                thread.doubt()
-        return True
+        return self.run(record, iter(()), placed)[0] == 1
+
+    def run(self, item: T | None, items: Iterator[T], placed: Callable[[Record], int]) -> tuple[int, T | None]:
+        """Take records, `item` first, as long as each is certainly one message of a log: how many, and what came then."""
+        count, again = 0, None
+        while isinstance(item, Record) and item.number:
+            line = _message(item.data)
+            if line is None:
+                break
+            key = line.session_id or _session(line)
+            thread = self.known.get(key)  # type: ignore[arg-type]  # a number is none of its keys
+            if thread is None or thread.asleep is not None:
+                thread = self._thread(str(key) if key is not None else None)
+            # To ask where each record stands costs as much as to keep it; where one can be read again by its offset, so can the next.
+            offset = item.offset if again is not None and again is item.again else placed(item)
+            again = item.again
+            thread.place(item.number, offset, len(item.data))
+            if thread.walk is not None:
+                thread.feed(line)
+            count += 1
+            item = next(items, None)
+        return count, item
 
     def odd(self, key: str | None, number: int, offset: int, length: int) -> None:
         """Note a message that only the long way understands: its conversation is judged as a whole."""
@@ -297,6 +310,20 @@ def _reread(thread: Thread, walk: Walk, later: Thread, indexes: range, again: Ca
         if walk.everything:
             thread.doubt()
             return
+
+
+def _message(data: bytes) -> _Line | None:
+    """The record, if it certainly is one message of a log."""
+    try:
+        line = _decode(data)
+        if not data.isascii():
+            data.decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    kind = line.type
+    if kind is None:
+        return None if line.role is None or line.usage is not None else line
+    return line if kind in _ITEMS and line.stop_reason is None and line.usage is None and _is_item(line, kind) else None
 
 
 def _settle(thread: Thread, walk: Walk | Head, line: _Line) -> None:
