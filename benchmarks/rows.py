@@ -64,7 +64,8 @@ class Bench:
 
     def check(self, path: Path, *options: str, report: str = os.devnull, sampled: bool = False) -> Command:
         """`toolaudit check` of a path, with one process and the default rules."""
-        words = (TOOLAUDIT, "check", str(path), "-f", "json", *options)
+        jobs = () if "--jobs" in options else ("--jobs", "1")
+        words = (TOOLAUDIT, "check", str(path), "-f", "json", *jobs, *options)
         return Command(words=words, codes=FOUND, stdout=report, sampled=sampled)
 
     def python(self, code: str, *arguments: Path) -> Command:

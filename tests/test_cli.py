@@ -669,6 +669,7 @@ PLAIN = [
     ["check", "-f", "json", "a"],
     ["check", "a", "--output-format", "jsonl", "--exit-zero"],
     ["check", "a", "--no-progress"],
+    ["check", "--jobs", "3", "a"],
     ["check", "-f", "json", "-f", "full", "a"],
     ["check", ""],
 ]
@@ -681,6 +682,9 @@ NOT_PLAIN = [
     ["check", "--", "a"],
     ["check", "-fjson", "a"],
     ["check", "a", "--sent"],
+    ["check", "a", "--jobs", "0"],
+    ["check", "a", "--jobs", "x"],
+    ["check", "a", "--jobs"],
     ["check", "-h"],
     ["pairs", "a"],
 ]

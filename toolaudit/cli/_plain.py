@@ -1,4 +1,4 @@
-"""Plain command lines (`check PATH… [-f NAME] [--exit-zero] [--no-progress]`), read without loading the parser.
+"""Plain command lines (`check PATH… [-f NAME] [--jobs N] [--exit-zero] [--no-progress]`), read without loading the parser.
 
 Whatever is not plain is left to the parser (`_app`); the tests hold the two to the same answers.
 """
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolaudit.cli._given import Given
 
+_NUMBERS = frozenset(map(str, range(1, 129)))
+"""Of processes; what is written in any other way is for the parser to read, or to refuse."""
 FLAGS = {"--exit-zero": "exit_zero", "--no-progress": "no_progress"}
 
 
@@ -27,6 +29,8 @@ def read(arguments: list[str]) -> Given | None:
             found[FLAGS[word]] = True
         elif word in ("-f", "--output-format") and (name := next(words, "-"))[:1] not in ("", "-"):
             found["output_format"] = name
+        elif word == "--jobs" and (number := next(words, "")) in _NUMBERS:
+            found["jobs"] = int(number)
         else:
             return None
     return _given(paths, found) if paths else None
