@@ -21,7 +21,7 @@ from toolaudit.identifiers import recurring
 from toolaudit.model import JSON, Finding, Ledger, Place, Severity, Tool
 from toolaudit.pairing import pair
 from toolaudit.reading import Group, Healthy, Reading, Stored
-from toolaudit.report import Entry, Input, Report, Tally
+from toolaudit.report import Entry, Input, Report, Tally, add_up
 from toolaudit.signs import OF_TEXT
 from toolaudit.sources import Archive, Source, Unusable, find, globs_of, opened
 from toolaudit.sources.records import records
@@ -100,7 +100,8 @@ V = TypeVar("V")
 def _latest(calls: dict[str, V], more: dict[str, V]) -> dict[str, V]:
     """`calls` with later ones behind them, and when there are too many without the first: the latest are those, however it was cut up."""
     if not calls.keys().isdisjoint(more):
-        calls = {key: value for key, value in calls.items() if key not in more}
+        for key in more:
+            calls.pop(key, None)  # it is among the latest now
     calls.update(more)
     if len(calls) <= 2 * REMEMBERED:
         return calls
@@ -273,9 +274,7 @@ class Audit:
         """Enter the outcome of a source into the report."""
         given, tally, summary = outcome.given, outcome.tally, self.report.summary
         given.trajectories, given.calls, given.results = tally.trajectories, tally.calls, tally.results
-        for name in Tally.__struct_fields__:
-            if count := getattr(tally, name):
-                setattr(summary, name, getattr(summary, name) + count)
+        add_up(summary, tally)
         for entry in outcome.findings:
             summary.errors += entry.severity == Severity.ERROR
             summary.warnings += entry.severity == Severity.WARNING

@@ -16,6 +16,7 @@ import functools
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -126,7 +127,9 @@ class Element(_Body, gc=False):
     type: Any = None
 
 
-_BESIDE = tuple(name for name in Element.__struct_fields__ if name not in ("messages", "input", "tools"))
+_NAMES = tuple(name for name in Element.__struct_fields__ if name not in ("messages", "input", "tools"))
+_BESIDE = {kind: attrgetter(*(name for name in _NAMES if hasattr(kind, name))) for kind in (_Body, Element)}
+_NOTHING_BESIDE = {kind: get(kind()) for kind, get in _BESIDE.items()}
 _decode = msgspec.json.Decoder(_Body).decode
 _decode_element = msgspec.json.Decoder(Element).decode
 bodies = msgspec.json.Decoder(list[Element]).decode
@@ -170,8 +173,6 @@ def conversation(data: bytes, depth: int = DEPTH, *, element: bool = False) -> t
 
     `depth` is how many wrappers deep they may stand. Raises NotProved where the record holds something else, or something beside.
     """
-    if b'"messages"' not in data and b'"input"' not in data:
-        raise NotProved  # a message of a log, most likely
     try:
         body: _Body = _decode_element(data) if element else _decode(data)
         if not data.isascii():
@@ -179,13 +180,16 @@ def conversation(data: bytes, depth: int = DEPTH, *, element: bool = False) -> t
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise NotProved from None
     if body.messages is None and body.input is None:
+        if b'"messages"' not in data and b'"input"' not in data:
+            raise NotProved  # a message of a log, most likely
         return _wrapped(data, depth - 1)
     return _ordinary(body)
 
 
 def _ordinary(body: _Body) -> tuple[bytes, list[Message], bool]:
     """The same of a body with nothing beside."""
-    if (body.messages is None) == (body.input is None) or any(getattr(body, name, None) is not None for name in _BESIDE):
+    kind = type(body)
+    if (body.messages is None) == (body.input is None) or _BESIDE[kind](body) != _NOTHING_BESIDE[kind]:
         raise NotProved
     return bytes(body.tools), body.messages if body.messages is not None else body.input or [], body.messages is None
 

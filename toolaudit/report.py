@@ -109,14 +109,19 @@ class Tally(Struct, gc=False):
 
     def add(self, other: Tally, times: int = 1) -> None:
         """Count what `other` counts as well, or no more (`times` of -1)."""
-        self.trajectories += times * other.trajectories
-        self.turns += times * other.turns
-        self.calls += times * other.calls
-        self.results += times * other.results
-        self.paired += times * other.paired
-        self.missing += times * other.missing
-        self.open += times * other.open
-        self.unjudged += times * other.unjudged
+        add_up(self, other, times)
+
+
+def add_up(into: Tally | Summary, other: Tally, times: int = 1) -> None:
+    """Add what `other` counts."""
+    into.trajectories += times * other.trajectories
+    into.turns += times * other.turns
+    into.calls += times * other.calls
+    into.results += times * other.results
+    into.paired += times * other.paired
+    into.missing += times * other.missing
+    into.open += times * other.open
+    into.unjudged += times * other.unjudged
 
 
 class Input(Struct, kw_only=True, gc=False):

@@ -70,9 +70,14 @@ class Schema:
             return []
         return list(dict.fromkeys(phrase for error in errors if (phrase := _phrase(error, self))))
 
-    def is_valid(self, value: JSON) -> bool:
-        """Whether the schema allows `value`, for sure; one that asks for nothing allows anything."""
-        return self._checker is None or (self._ends(value) and self._checker.is_valid(value))
+    def test(self) -> Callable[[JSON], bool]:
+        """What says whether the schema allows a value, for sure; one that asks for nothing allows anything."""
+        checker = self._checker
+        if checker is None:
+            return lambda _: True
+        if not self._circular:
+            return checker.is_valid  # it is asked of every call of gigabytes of logs
+        return lambda value: self._ends(value) and checker.is_valid(value)
 
     def _ends(self, value: JSON) -> bool:
         """A schema that leads back to itself twice for each level of a deep value is not followed."""
@@ -106,7 +111,7 @@ def is_valid(schema: JSON) -> Callable[[JSON], bool]:
     usable = Schema(schema)
     if usable.unusable:
         raise ValueError(usable.unusable)
-    return usable.is_valid
+    return usable.test()
 
 
 def _properties(schema: JSON) -> Iterator[str]:
@@ -157,7 +162,9 @@ class _Simple:
         return _validator(self._schema)
 
     def is_valid(self, value: JSON) -> bool:
-        return self._is_plain(value) or self._validator.is_valid(value)
+        if _Simple.left > 0 and self._is_plain(value):
+            return True
+        return self._validator.is_valid(value)
 
     def iter_errors(self, value: JSON) -> Iterator[ValidationError]:
         return iter(()) if self._is_plain(value) else self._validator.iter_errors(value)

@@ -97,6 +97,8 @@ class Partial(io.RawIOBase):
     """Why it came to its end too early: the rest of a sentence."""
     torn: bool = True
     """The data itself ends there, as against a limit that was reached."""
+    most: int = sys.maxsize
+    """When all the rest is asked for, little more than so many bytes are given."""
 
     def readable(self) -> bool:
         return True
@@ -446,8 +448,16 @@ class _Lines:
             data = text.whole()
         else:
             held = b"".join((b"\n" * self.before, *self._held))
-            data = held + self.stream.read(max(0, self.limit - len(held)) + 1)
+            data = held + self._rest(max(0, self.limit - len(held)) + 1)
         return Record(0, data) if len(data) <= self.limit else self._too_long(data)
+
+    def _rest(self, most: int) -> bytes:
+        """What follows, but not much more than so many bytes."""
+        raw = getattr(self.stream, "raw", None)
+        if not isinstance(raw, Partial):
+            return self.stream.read(most)
+        raw.most = most  # it has limits of its own for all that is left
+        return self.stream.read()
 
     def _too_long(self, data: bytes) -> Unreadable:
         return Unreadable(0, f"the document is longer than {self.limit:,} bytes", data[:_HEAD])

@@ -114,7 +114,7 @@ class Metered(Partial):
     def readall(self) -> bytes:
         """All the rest, in one piece: of what is made to exhaust its reader, only the beginning."""
         pieces, size = [], 0
-        while piece := self.read(_PIECE):
+        while size < self.most and (piece := self.read(_PIECE)):
             pieces.append(piece)
             size += len(piece)
             if size > max(FLOOR, WHOLE * self.budget.taken):
