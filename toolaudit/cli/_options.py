@@ -64,5 +64,8 @@ Exclude: TypeAlias = Annotated[
 ]
 Color: TypeAlias = Annotated[str, typer.Option("--color", metavar="WHEN", help="Use colour: auto, always or never.")]
 Paths: TypeAlias = Annotated[
-    list[str] | None, typer.Argument(metavar="PATH...", help="Files, folders, patterns, or `-` for standard input.", show_default=False)
+    list[str] | None,
+    typer.Argument(
+        metavar="PATH...", help="Files, folders, patterns, addresses (`s3://…`), or `-` for standard input.", show_default=False
+    ),
 ]

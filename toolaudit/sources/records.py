@@ -361,8 +361,9 @@ def _json_lines(lines: _Lines, end: int = sys.maxsize) -> Generator[Record | Unr
             number += 1
             if line.isspace():
                 continue
-            data = line.rstrip(b"\r\n")
-            if len(line) > limit and (len(data) > limit or lines.is_cut(line)):
+            cut = len(line) > limit and lines.is_cut(line)  # no copy of such a line is made
+            data = line if cut else line.rstrip(b"\r\n")
+            if cut or len(data) > limit:
                 yield Unreadable(number, f"the line is longer than {limit:,} bytes", data[:_HEAD])
                 following += lines.skip(line)
                 continue
