@@ -373,8 +373,7 @@ def _pass(healthy: Healthy, outcome: Outcome) -> None:
     if healthy.lines is None:
         outcome.enter_all(healthy.calls, Place(healthy.number))
         return
-    for key, line in zip(healthy.calls, healthy.lines, strict=True):
-        outcome.enter(key, Place(line))
+    outcome.calls = _latest(outcome.calls, {key: Place(line) for key, line in zip(healthy.calls, healthy.lines, strict=True)})
 
 
 def settle(outcome: Outcome, reading: Reading) -> None:

@@ -351,23 +351,16 @@ def _json_lines(lines: _Lines, end: int = sys.maxsize) -> Generator[Record | Unr
     """The records of lines that begin before an offset; how many lines there were."""
     number, limit = lines.before, lines.limit
     again = lines.again if isinstance(lines.stream, io.BytesIO) or _is_plain(lines.stream) else None
-    following = lines.start + lines.blank
     try:
-        for line in lines:
-            offset = following
+        for data in lines:
+            offset = lines.offset
             if offset >= end:
                 return number
-            following += len(line)
             number += 1
-            if line.isspace():
-                continue
-            cut = len(line) > limit and lines.is_cut(line)  # no copy of such a line is made
-            data = line if cut else line.rstrip(b"\r\n")
-            if cut or len(data) > limit:
+            if len(data) > limit:
                 yield Unreadable(number, f"the line is longer than {limit:,} bytes", data[:_HEAD])
-                following += lines.skip(line)
-                continue
-            yield Record(number, data, offset, again)
+            elif data and not data.isspace():
+                yield Record(number, data, offset, again)
     except (OSError, EOFError) as error:
         yield failed(number + 1, error)
     return number
@@ -386,6 +379,7 @@ class _Lines:
         self.stream = stream
         self.start = start  # where the text begins in the stream
         self.limit = limit
+        self.offset = start  # of the line that was taken last
         self.before = 0
         self.blank = 0  # bytes of the blank lines before the first
         self._more = partial(stream.readline, limit + 2)  # room for the line end
@@ -394,19 +388,54 @@ class _Lines:
         self._whole_held = False
 
     def __iter__(self) -> Iterator[bytes]:
+        """The lines, without their ends; of one that is longer than the limit, only so much that this can be seen. `offset` is where the
+        latest begins."""
         self._mend()
-        return chain(self._held, iter(self._more, b""))
+        at = self.start + self.blank
+        for line in self._held:
+            self.offset = at
+            yield line.rstrip(b"\r\n")
+            at += len(line) + self._skip(line)
+        yield from self._following(at)
+
+    def _following(self, at: int) -> Iterator[bytes]:
+        """The lines that stand in the stream, of which the first begins at an offset. They are cut out of blocks: most of them are copied
+        once, where to read lines copies each twice, and to strip them a third time."""
+        read = getattr(self.stream, "read1", self.stream.read)
+        block, start = b"", 0
+        while True:
+            end = block.find(b"\n", start)
+            if end >= 0:
+                line, count, start = block[start:end], end + 1 - start, end + 1
+            else:
+                pieces, count = [block[start:]], len(block) - start
+                while end < 0 and (block := read(_STEP)):
+                    end = block.find(b"\n")
+                    start = end + 1 if end >= 0 else len(block)
+                    if count <= self.limit:  # no more is kept of a line that is too long
+                        pieces.append(block[: end if end >= 0 else start])
+                    count += start
+                if not block:
+                    start = 0
+                if not count:
+                    return
+                line = b"".join(pieces)
+            self.offset = at
+            at += count
+            yield line.rstrip(b"\r") if line.endswith(b"\r") else line
 
     def is_cut(self, line: bytes) -> bool:
         """Whether the line is longer than the limit and its end has not been read."""
         return len(line) > self.limit and not line.endswith(b"\n")
 
-    def skip(self, line: bytes) -> int:
+    def _skip(self, line: bytes) -> int:
         """Read on to the end of a line that was cut; how many bytes that were."""
         count = 0
-        while line and not line.endswith(b"\n"):
+        while self.is_cut(line) or count:
             line = self.stream.readline(_STEP)
             count += len(line)
+            if not line or line.endswith(b"\n"):
+                break
         return count
 
     def again(self, offset: int, length: int) -> bytes:
