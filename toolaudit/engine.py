@@ -11,7 +11,7 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -63,13 +63,17 @@ class Options(Struct, frozen=True, kw_only=True):
         return rules.select() if self.rules is None else rules.select(sorted(self.rules))
 
 
+Spot: TypeAlias = Place | int
+"""Where a call stands, or merely the number of its record: of most calls nobody ever asks."""
+
+
 class Outcome(Struct, gc=False):
     """What came of one source, or of a part of one: pieces of work are told of by these, across processes as well."""
 
     given: Input
     findings: list[Entry] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
-    calls: dict[str, Place] = field(default_factory=dict)
+    calls: dict[str, Spot] = field(default_factory=dict)
     """Where the latest calls stand, by their ids."""
     orphans: list[Entry] = field(default_factory=list)
     """Those of the findings that look for a call with their id in other trajectories."""
@@ -81,9 +85,9 @@ class Outcome(Struct, gc=False):
         if len(self.calls) > 2 * REMEMBERED:
             self.calls = _latest(self.calls, {})
 
-    def enter_all(self, keys: Iterable[str], place: Place) -> None:
-        """Remember calls that stand at one place."""
-        self.calls = _latest(self.calls, dict.fromkeys(keys, place))
+    def enter_all(self, calls: dict[str, Spot]) -> None:
+        """Remember where calls stand."""
+        self.calls = _latest(self.calls, calls)
 
     def add(self, later: Outcome) -> None:
         """Take what came of the part of the source behind this one."""
@@ -112,10 +116,10 @@ class Memory:
     """Where the latest calls of a run stand, and the orphans that still look for theirs."""
 
     def __init__(self) -> None:
-        self.calls: dict[str, tuple[str, Place]] = {}
+        self.calls: dict[str, tuple[str, Spot]] = {}
         self.orphans: list[Entry] = []
 
-    def enter(self, calls: dict[str, Place], path: str) -> None:
+    def enter(self, calls: dict[str, Spot], path: str) -> None:
         """Remember the calls of a source."""
         self.calls = _latest(self.calls, {key: (path, place) for key, place in calls.items()})
 
@@ -126,7 +130,8 @@ class Memory:
         self.calls = dict(itertools.islice(self.calls.items(), max(0, len(self.calls) - REMEMBERED), None))
         for orphan in self.orphans:
             if (found := self.calls.get(orphan.call_id or "")) is not None:
-                path, place = found
+                path, spot = found
+                place = Place(spot) if isinstance(spot, int) else spot
                 where = f"{path}:{place.record}" if place.record else f"{path} at {place.pointer or 'its root'}"
                 orphan.message += f"; a call with this id stands in another trajectory: {where}"
 
@@ -371,9 +376,9 @@ def _pass(healthy: Healthy, outcome: Outcome) -> None:
     outcome.tally.add(Tally(healthy.trajectories, healthy.turns, count, count, count))
     given.format, given.target = given.format or healthy.format, given.target or formats.format(healthy.format).TARGET
     if healthy.lines is None:
-        outcome.enter_all(healthy.calls, Place(healthy.number))
+        outcome.enter_all(dict.fromkeys(healthy.calls, healthy.number))
         return
-    outcome.calls = _latest(outcome.calls, {key: Place(line) for key, line in zip(healthy.calls, healthy.lines, strict=True)})
+    outcome.enter_all(dict(zip(healthy.calls, healthy.lines, strict=True)))
 
 
 def settle(outcome: Outcome, reading: Reading) -> None:

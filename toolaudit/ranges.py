@@ -21,7 +21,7 @@ from toolaudit.sources import Archive, Source, Unusable, opened
 from toolaudit.sources.records import Between, divisible
 
 if TYPE_CHECKING:
-    from toolaudit.engine import Audit, Outcome
+    from toolaudit.engine import Audit, Outcome, Spot
     from toolaudit.engines import Lost
     from toolaudit.snapshots import Snapshots
     from toolaudit.threads import Thread
@@ -305,7 +305,7 @@ def moved(part: Part, lines: int) -> None:
     for outcome in (part.outcome, part.apart):
         for entry in {id(one): one for one in (*outcome.findings, *outcome.orphans)}.values():
             _move(entry, lines)
-        outcome.calls = {key: _placed(place, lines) for key, place in outcome.calls.items()}
+        outcome.calls = {key: _moved(spot, lines) for key, spot in outcome.calls.items()}
     part.bad = [Unknown(place=_placed(one.place, lines), what=one.what, of=one.of) for one in part.bad]
     part.held = [(number + lines, offset, length) for number, offset, length in part.held]
     for thread in part.threads:
@@ -317,6 +317,10 @@ def _move(entry: Entry, lines: int) -> None:
     if entry.line is not None:
         entry.line += lines
     entry.related = tuple(RelatedPlace(one.label, one.line if one.line is None else one.line + lines, one.pointer) for one in entry.related)
+
+
+def _moved(spot: Spot, lines: int) -> Spot:
+    return spot + lines if isinstance(spot, int) else _placed(spot, lines)
 
 
 def _placed(place: Place, lines: int) -> Place:
