@@ -3,7 +3,7 @@ join to what the whole would have given.
 
 A range begins and ends where lines do. Most of what stands in one depends on nothing before it; the rest is this: requests may repeat
 those on the eight lines before, which are read again; conversations stored a message a line may begin earlier, and are joined, as are
-responses, which may belong to them.
+responses, which may belong to them. Only session logs, of which every line may depend on any other, are read as a whole after all.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ class Part(Struct):
     bad: list[Unknown] = field(default_factory=list)
     salvaged: set[str] = field(default_factory=set)
     elsewhere: str | None = None
+    session: bool = False
+    """It holds lines of a session log."""
     threads: list[Thread] = field(default_factory=list)
     held: list[tuple[int, int, int]] = field(default_factory=list)
     """Number, offset and length of the records of those responses, one for each."""
@@ -154,6 +156,7 @@ def part_of(audit: Audit, source: Source, span: Range) -> Part:
         reading.bad,
         reading.salvaged,
         reading.elsewhere,
+        reading.session is not None,
         threads,
         held,
     )
@@ -218,6 +221,8 @@ class Joining:
         self.held: list[tuple[int, int, int]] = []
         self.answers = False
         """Some of it holds responses that may be messages of a log."""
+        self.session = False
+        """Some of it is a session log."""
         self.missed: list[str] = []
         self._stream: BinaryIO | None = None
 
@@ -230,6 +235,7 @@ class Joining:
         if span.start == span.first:
             self.lines = span.blank
         self.answers = self.answers or bool(part.held)
+        self.session = self.session or part.session
         moved(part, self.lines)
         self._count(part)
         if span.start == span.first:
@@ -248,8 +254,8 @@ class Joining:
         try:
             if self.missed:
                 yield self._incomplete("failed", "; ".join(self.missed))
-            elif self.answers and self.reading.has_threads:
-                yield from self.audit.outcomes(self.source)  # which of them belong together, only the whole can tell
+            elif self.session or (self.answers and self.reading.has_threads):
+                yield from self.audit.outcomes(self.source)  # what of it belongs together, only the whole can tell
             else:
                 self.reading.reads(self._again)
                 self.reading.hold(self.held)

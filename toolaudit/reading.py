@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from toolaudit import formats
 from toolaudit.errors import UsageError
-from toolaudit.formats import BARE, Format, Message
+from toolaudit.formats import BARE, Format, Message, Session
 from toolaudit.formats._look import Found, Loose, Other, Search, Seen, Tie, is_response
 from toolaudit.model import JSON, Key, Place, Trajectory, Unknown
 from toolaudit.regex import regex
@@ -117,6 +117,8 @@ class Reading:
         self.elsewhere: str | None = None
         self.values: dict[str | None, list[Loose]] = {}
         """Messages of values that were never bytes."""
+        self.session: Session | None = None
+        """The log of one program, once a line has named itself as one of it."""
         self._again: Again = lambda _, __: b""
         self._spool: Spool | None = None
 
@@ -189,7 +191,9 @@ class Reading:
                 self.unreadable_record(item)
                 continue
             self.records += 1
-            if self.quick and item.number:
+            if self.session is not None:
+                walk, kept, former = None, None, None
+            elif self.quick and item.number:
                 walk, kept, former = self.snapshots.prove(item.data, item.number)
                 if walk is not None:
                     self.understood += 1
@@ -213,7 +217,8 @@ class Reading:
             except NotJSON as error:
                 waiting = functools.partial(self._not_json, item, error)
                 continue
-            yield Group(self._seen(value, item), kept, former)
+            taken = self._taken(value, item)
+            yield Group(self._seen(value, item), kept, former) if taken is None else Group(taken)
         if waiting is not None:
             yield from waiting(last)
 
@@ -222,6 +227,18 @@ class Reading:
         self.records += 1
         yield Group(self._seen(value, None))
         yield from self.end()
+
+    def _taken(self, value: JSON, record: Record) -> list[Stored] | None:
+        """The trajectories that a line of a session log completes; None for what is no such line."""
+        session = self.session or (None if self.at else formats.session(value, self._only))
+        if session is None or (found := session.take(value, Place(record.number))) is None:
+            return None
+        self.session = session
+        self.understood += 1
+        return [self._of_session(session, trajectory) for trajectory in found]
+
+    def _of_session(self, session: Session, trajectory: Trajectory) -> Stored:
+        return self._stored(trajectory, lambda: session.messages(trajectory), None)
 
     def _run(self, item: Item, rest: Iterator[Item]) -> Item | None:
         """Take records as messages of a log, as long as they certainly are; what came then."""
@@ -385,6 +402,9 @@ class Reading:
 
     def end(self) -> Iterator[Group]:
         """What only the end of the source completes, and the account of what was not understood."""
+        if (session := self.session) is not None:
+            for trajectory in session.end():
+                yield Group([self._of_session(session, trajectory)])
         threads = list(self.threads) if self.has_threads else []
         if threads:
             yield from self._of_threads(threads)

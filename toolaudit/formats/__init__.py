@@ -67,6 +67,23 @@ class Format(Protocol):
         """Every message of a value that `read` takes, as stored, with its place."""
 
 
+class Session(Protocol):
+    """A session log being read: one source, of which the lines come in turn.
+
+    A format that has such logs defines `session(value) -> Session | None`, which answers for a line that names itself as one of them;
+    the line is then taken like all others.
+    """
+
+    def take(self, value: JSON, place: Place) -> Iterable[Trajectory] | None:
+        """Take a line: the trajectories that it completes; None when it is no line of this log. Never raises on content."""
+
+    def end(self) -> Iterable[Trajectory]:
+        """The trajectories that only the end of the log completes."""
+
+    def messages(self, trajectory: Trajectory) -> Iterable[tuple[JSON, Place]]:
+        """Every message of a trajectory, as stored, with its place; asked for before the next line is taken."""
+
+
 @functools.cache
 def names() -> tuple[str, ...]:
     """The names of all formats."""
@@ -85,3 +102,14 @@ def format(name: str) -> Format:
 def formats() -> Iterator[Format]:
     """All formats, in order of their names."""
     return (format(name) for name in names())
+
+
+def session(value: JSON, only: Format | None = None) -> Session | None:
+    """The session log, of any format or of the `only` one, that a value says it is a line of."""
+    if isinstance(value, dict):
+        for one in (only,) if only is not None else formats():
+            begin = getattr(one, "session", None)
+            if begin is not None and (begun := begin(value)) is not None:
+                found: Session = begun
+                return found
+    return None
