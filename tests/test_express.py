@@ -47,6 +47,12 @@ def test_the_benchmarks_lines_are_proved() -> None:
     assert sum(found) >= 0.8 * len(found)
 
 
+def test_a_user_who_calls_tools_is_not_proved() -> None:
+    """Not even where the list of calls is empty: it is refused there as well."""
+    for calls in ([], [{"id": "call_1", "type": "function", "function": {"name": "now", "arguments": "{}"}}]):
+        assert not agree({"model": "gpt-4.1", "messages": [{"role": "user", "content": "Hi", "tool_calls": calls}]})
+
+
 TEXTS = [
     "",
     "ok",

@@ -590,7 +590,7 @@ class Walk:
 
     def _user(self, message: Message) -> None:
         content = message.content
-        if message.tool_call_id is not None or content is None:
+        if message.tool_call_id is not None or message.tool_calls is not None or content is None:
             raise NotProved
         if isinstance(content, str):
             self._speak(content)
