@@ -19,6 +19,7 @@ import pytest
 from rich.cells import cell_len
 
 from tests.cli_helper import environment
+from toolaudit import engine
 from toolaudit.cli import _progress
 from toolaudit.cli._progress import Progress, size_of
 from toolaudit.engine import Audit, Options
@@ -142,6 +143,17 @@ def test_an_audit_tells_of_each_source_when_it_is_done(tmp_path: Path) -> None:
     told: list[tuple[int, str]] = []
     Audit(Options(), lambda size, path: told.append((size, path))).paths([str(tmp_path)])
     assert told == [(3 * len(BAD), f"{tmp_path}/a.jsonl"), (3 * len(BAD), f"{tmp_path}/b.jsonl"), (13, f"{tmp_path}/c.txt")]
+
+
+@pytest.mark.parametrize("line", [BAD, '{"role": "user", "content": "on"}\n'], ids=["requests", "a message a line"])
+def test_an_audit_tells_how_far_it_is_in_a_long_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    monkeypatch.setattr(engine, "STEP", 1000)
+    path = tmp_path / "a.jsonl"
+    path.write_text(line * 200)
+    told: list[int] = []
+    Audit(Options(), lambda size, _: told.append(size)).paths([str(path)])
+    assert sum(told) == path.stat().st_size
+    assert max(told) < 1000 + 2 * len(line)
 
 
 # ------------------------------------------------------------------------------------------------------------- the command line

@@ -24,12 +24,14 @@ from toolaudit.reading import Group, Healthy, Reading, Stored
 from toolaudit.report import Entry, Input, Report, Tally, add_up
 from toolaudit.signs import OF_TEXT
 from toolaudit.sources import Archive, Source, Unusable, find, globs_of, opened
-from toolaudit.sources.records import records
+from toolaudit.sources.records import Record, records
 
 if TYPE_CHECKING:
     from toolaudit.snapshots import Kept
     from toolaudit.work import Crew
 
+STEP = 4 << 20
+"""Progress within a file is told after so many bytes."""
 REMEMBERED = 16_384
 """How many of the latest call ids are remembered, to say where the call of an orphan stands."""
 
@@ -98,6 +100,7 @@ class Outcome(Struct, gc=False):
         self.orphans += later.orphans
 
 
+T = TypeVar("T")
 V = TypeVar("V")
 
 
@@ -139,7 +142,7 @@ class Memory:
 class Audit:
     """One run: told what to read, it fills `report`.
 
-    `progress` is told of each finished piece of work: how many bytes it had, and the path they belong to.
+    `progress` is told of each finished piece of work, and of parts of a long file: how many bytes they had, and the path they belong to.
     """
 
     def __init__(self, options: Options, progress: Callable[[int, str], None] | None = None) -> None:
@@ -150,6 +153,8 @@ class Audit:
         self.only = formats.format(options.input_format) if options.input_format else None
         self.globs = globs_of(options.include, options.exclude)
         self.named_law = targets.law(options.target) if options.target is not None else None
+        self._told = 0
+        """How many bytes of the source that is being read progress was told of."""
 
     @functools.cached_property
     def chosen(self) -> frozenset[str]:
@@ -177,10 +182,11 @@ class Audit:
 
     def here(self, item: Source | Unusable, stdin: BinaryIO | None = None) -> None:
         """Audit one source in this process."""
+        self._told = 0
         for outcome in self.outcomes(item, stdin):
             self.merge(outcome)
         if self.progress is not None:
-            self.progress(size_of(item), item.path)
+            self.progress(max(size_of(item) - self._told, 0), item.path)
 
     def value(self, value: JSON, name: str = "<value>") -> None:
         """Audit a decoded JSON value: a message list, a request body, a response."""
@@ -214,7 +220,16 @@ class Audit:
 
     def _stream(self, source: Source | Unusable, stream: BinaryIO) -> Outcome:
         reading = self.reading(Input(path=source.path, named=source.named), quick=self.quick)
-        return self.complete(reading, reading.read(records(stream, source.path, max_record=self.options.max_record)))
+        items = records(stream, source.path, max_record=self.options.max_record)
+        return self.complete(reading, reading.read(items if self.progress is None else self._telling(items, source.path, self.progress)))
+
+    def _telling(self, items: Iterable[T], path: str, progress: Callable[[int, str], None]) -> Iterator[T]:
+        """The records of a source, with progress told of those that stand in it as they are."""
+        for item in items:
+            if isinstance(item, Record) and item.again is not None and item.offset - self._told >= STEP:
+                progress(item.offset - self._told, path)
+                self._told = item.offset
+            yield item
 
     def reading(self, given: Input, *, quick: bool = False) -> Reading:
         """How a source is read under these options."""

@@ -170,8 +170,8 @@ def _marks(walk: Walk) -> tuple[tuple[int, ...], ...]:
 
 def first(data: bytes, start: int = 0, end: int = sys.maxsize) -> int:
     """Where the first message or item of a record, or of a part of it, begins; -1 where there is no list of them."""
-    if end - start > SHORT and (found := first(data, start, start + SHORT)) >= 0:
-        return found  # a key that does not occur is looked for in all of a record only where the other is not near
+    if end - start > SHORT and (near := first(data, start, start + SHORT)) >= 0:
+        return near  # a key that does not occur is looked for in all of a record only where the other is not near
     for key in _KEYS:
         at = data.find(key, start, end)
         while at >= 0:
