@@ -18,6 +18,7 @@ from tests.cli_helper import run
 from toolaudit import folders, formats, notation, outputs, rules, targets
 from toolaudit.cli._app import _EPILOG
 from toolaudit.engine import Audit, Options
+from toolaudit.example import written
 from toolaudit.model import JSON
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,13 +54,9 @@ def _samples(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _written(examples: list[notation.Example], form: formats.Format) -> list[JSON] | None:
-    """The examples in a format; None where it is another format's target that they are for, or where it cannot express them."""
-    if examples[0].target in {other.TARGET for other in formats.formats()} - {form.TARGET}:
-        return None
-    try:
-        return [_sent(form.write(one.trajectory)) if one.trajectory.sent else form.write(one.trajectory) for one in examples]
-    except formats.CannotExpress:
-        return None
+    """The examples in a format; None where it has no place for them."""
+    values = written(examples, form)
+    return values and [_sent(value) if one.trajectory.sent else value for one, value in zip(examples, values, strict=True)]
 
 
 def _sent(body: JSON) -> JSON:

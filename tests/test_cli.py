@@ -342,7 +342,7 @@ def test_what_is_no_pointer_is_refused(bad: Path, pointer: str) -> None:
 @pytest.mark.parametrize(
     ("content", "hint"),
     [
-        ('{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}', "must be converted"),
+        ('{"object":"interaction","steps":[]}', "must be converted"),
         ('{"a":1}', "--at POINTER"),
         ("\x04\x22\x4d\x18", "unpack it"),
     ],
@@ -566,15 +566,10 @@ def _expressible(name: str) -> bool:
     """Whether some format has a place for everything in the first bad example of a rule."""
     from toolaudit import formats, notation
     from toolaudit import rules as known
+    from toolaudit.example import written
 
     block = next((text for kind, text in notation.blocks(known.manual(name)) if kind == "Bad"), None)
-    for form in formats.formats() if block else ():
-        try:
-            form.write(notation.parse(block or "")[0].trajectory)
-        except formats.CannotExpress:
-            continue
-        return True
-    return False
+    return block is not None and any(written(notation.parse(block)[:1], form) is not None for form in formats.formats())
 
 
 def test_rule_as_json() -> None:

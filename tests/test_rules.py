@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 import orjson
@@ -12,6 +11,7 @@ from msgspec import Struct
 from toolaudit import formats, notation, rules, targets
 from toolaudit.engine import Audit, Options
 from toolaudit.entries import judged
+from toolaudit.example import written
 from toolaudit.formats._look import Found, look
 from toolaudit.model import Call, Finding, Place, Result, Trajectory
 from toolaudit.pairing import pair
@@ -33,25 +33,12 @@ def _cases() -> list[Case]:
         for name in rules.catalogue()
         for number, (title, block) in enumerate(notation.blocks(rules.manual(name)))
         for form in formats.names()
-        if _expressible(name, block, form)
+        if _expressible(block, form)
     ]
 
 
-@functools.cache
-def _target(block: str) -> str | None:
-    return notation.parse(block)[0].target
-
-
-def _expressible(_: str, block: str, form: str) -> bool:
-    target = _target(block)
-    natural = {formats.format(name).TARGET for name in formats.names()}
-    if target in natural and target != formats.format(form).TARGET:
-        return False
-    try:
-        formats.format(form).write(notation.parse(block)[0].trajectory)
-    except formats.CannotExpress:
-        return False
-    return True
+def _expressible(block: str, form: str) -> bool:
+    return written(notation.parse(block)[:1], formats.format(form)) is not None
 
 
 def _read_back(example: notation.Example, form: str) -> Trajectory:

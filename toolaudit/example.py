@@ -24,12 +24,22 @@ def drawing(name: str, style: Style) -> str:
         return _report(stored[1], Options(rules=rules.select(extend=[name]), content=True, scenes=True), style)
     examples = notation.parse(block) if block else []
     for form in _fitting(examples[0].target) if examples else []:
-        try:
-            values = [form.write(example.trajectory) for example in examples]
-        except formats.CannotExpress:
+        values = written(examples, form)
+        if values is None:
             continue
         return _report(_text(values), _options(name, form, examples[0]), style)
     return ""
+
+
+def written(examples: list[notation.Example], form: formats.Format) -> list[JSON] | None:
+    """Examples in a format; None where it is another format's target that they are for, or where it cannot express them."""
+    target = examples[0].target
+    if target != form.TARGET and target in {other.TARGET for other in formats.formats()}:
+        return None
+    try:
+        return [form.write(example.trajectory) for example in examples]
+    except formats.CannotExpress:
+        return None
 
 
 def _fitting(target: str | None) -> list[formats.Format]:

@@ -279,6 +279,8 @@ class Trajectory(Struct, kw_only=True, gc=False):
     """A log that begins mid-conversation, or a page with more before it."""
     carrier: Role | None = None
     """The role of the messages that hold results in this format; None where results are no messages."""
+    named: bool = False
+    """Ids are optional in this format: a result without one answers the first open call of its tool's name."""
     thinking: bool = False
     """The request demands reasoning before each call (manual thinking)."""
     parallel: bool | None = None

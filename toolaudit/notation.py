@@ -2,6 +2,7 @@
 
 ```
 target anthropic (sent)      optional: the law to judge by, and that the list is known to have been sent
+model      claude-sonnet-4-5 optional: which the request names
 tools      get_weather {"type": "object", "required": ["city"]}
 user       Weather in Oslo and Lima?
 assistant  Looking both up.
@@ -40,7 +41,7 @@ _FENCE = regex(r"^## (Bad|Good)[^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTA
 _BLOCK = regex(r"^```transcript\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _FILE = regex(r"^```(jsonl?)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _MARK = regex(r"\s+# ((?:[a-z]+(?:-[a-z]+)+)(?:, [a-z]+(?:-[a-z]+)+)*)\s*$")
-_ROLE = regex(r"(system|user|assistant|tool|tools|target)\b(?:\s*\(([^)]*)\))?\s*(.*)$")
+_ROLE = regex(r"(system|user|assistant|tool|tools|target|model)\b(?:\s*\(([^)]*)\))?\s*(.*)$")
 _CALL = regex(r"([-~])>\s+(\S+)\s+([\w.$:-]+)\((.*)\)$")
 _OTHER = regex(r"([*@%]) (?:\[(\S+)\] ?)?(.*)$")
 _RESULT = regex(r"<([-~])(!?)\s+(\S+)\s?(.*)$")
@@ -92,6 +93,8 @@ class _Reader:
         elif word == "tools":
             name, _, schema = rest.partition(" ")
             trajectory.tools = (*(trajectory.tools or ()), Tool(name=name, schema=_json(schema or "{}")))
+        elif word == "model":
+            trajectory.model = rest
         else:
             self._turn(number, word, brackets)  # type: ignore[arg-type]
             return rest

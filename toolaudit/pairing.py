@@ -357,7 +357,10 @@ class _Pairing:
             return
         for answer in loose:
             self._by_variant(index, answer)
-        self._without_id(index, [answer for answer in loose if answer.pair is None and answer.result.ref is None])
+        if self.trajectory.named:
+            self._by_name(index, [answer for answer in loose if answer.pair is None])
+        else:
+            self._without_id(index, [answer for answer in loose if answer.pair is None and answer.result.ref is None])
         if any(answer.pair is not None for answer in answers):
             self.claimed.add(index)
         for answer in loose:
@@ -419,6 +422,32 @@ class _Pairing:
                 answer.state = "orphan" if answer.result.kind == "function" and not waiting else "nameless"
             for pair in waiting:
                 pair.state, pair.why = "unjudged", "ambiguous"
+
+    def _by_name(self, index: int, loose: list[Answer]) -> None:
+        """Where ids are optional, a result answers the first open call of its name. Those whose names fit no call take the places of the
+        calls that are left, if there are as many of both. Two ids that differ are no pair, whatever the names say.
+        """
+        batch = index if self.blocks[index].batch is not None else self.last_batch[index]
+        waiting = [p for p in self.waiting.get(batch, []) if not p.answered]
+        rest = []
+        for answer in loose:
+            ref, name = answer.result.ref, answer.result.name
+            found = next((p for p in waiting if p.call.name == name and (ref is None or p.call.id is None)), None)
+            if found is None:
+                rest.append(answer)
+            else:
+                waiting.remove(found)
+                self._attach(index, answer, found, "name")
+        rest = [answer for answer in rest if answer.result.ref is None or all(p.call.id is None for p in waiting)]
+        if len(rest) == len(waiting):
+            for answer, pair in zip(rest, waiting, strict=True):
+                self._attach(index, answer, pair, "position")
+        elif waiting and rest:
+            for pair in waiting:
+                pair.state, pair.why = "unjudged", "ambiguous"
+        for answer in loose:
+            if answer.pair is None and answer.result.ref is None:
+                answer.state = self._orphan_state(index, answer)
 
     def _unjudged(self, answer: Answer) -> AnswerState:
         """A result whose call is out of sight; a second one for it is still one too many."""

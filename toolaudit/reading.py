@@ -15,7 +15,7 @@ from msgspec import Struct
 from toolaudit import formats
 from toolaudit.errors import UsageError
 from toolaudit.formats import BARE, Format, Message, Session
-from toolaudit.formats._look import Found, Loose, Other, Search, Seen, Tie, is_response
+from toolaudit.formats._look import Found, Loose, Other, Search, Seen, Tie
 from toolaudit.model import JSON, Key, Place, Trajectory, Unknown
 from toolaudit.regex import regex
 from toolaudit.report import Input
@@ -520,7 +520,7 @@ def _healthy(walk: Walk, thread: Thread) -> Healthy:
 
 def _is_answer(one: Found) -> bool:
     """A response by itself, without the request that it answers."""
-    return is_response(one.value) and one.answer is None
+    return one.is_response and one.answer is None
 
 
 def _message_of(response: JSON) -> JSON:

@@ -67,6 +67,9 @@ class Format(Protocol):
         """Every message of a value that `read` takes, as stored, with its place."""
 
 
+# A format may also define `is_response(value) -> bool`, where its responses do not say so by keys that those of others have too.
+
+
 class Session(Protocol):
     """A session log being read: one source, of which the lines come in turn.
 

@@ -15,7 +15,6 @@ _STREAM_TYPES: Final = frozenset(
     {"message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta", "content_block_stop", "ping"}
 )
 _CONVERSE_EVENTS: Final = ("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop")
-_CONVERSE_PARTS: Final = frozenset({"toolUse", "toolResult", "reasoningContent", "cachePoint", "guardContent", "citationsContent"})
 
 
 def elsewhere(value: dict[str, JSON]) -> str | None:
@@ -42,10 +41,6 @@ def _protocol(value: dict[str, JSON]) -> str | None:
 
 
 def _provider(value: dict[str, JSON]) -> str | None:
-    if any(isinstance(value.get(key), list) for key in ("contents", "candidates")) or _has_parts(value):
-        return "a Gemini conversation"
-    if any(isinstance(block, dict) and _CONVERSE_PARTS & block.keys() for block in _blocks(value)) or has(value, "toolConfig"):
-        return "a Bedrock Converse conversation"
     turns = sequence(value.get("conversations"))
     if turns and all({"from", "value"} <= mapping(turn).keys() for turn in turns):
         return "a ShareGPT conversation"
@@ -56,18 +51,6 @@ def _provider(value: dict[str, JSON]) -> str | None:
 
 def _is_interaction(value: dict[str, JSON]) -> bool:
     return isinstance(value.get("steps"), list) and isinstance(value.get("status"), str)
-
-
-def _has_parts(value: dict[str, JSON]) -> bool:
-    """A message whose content is `parts`, with none of the types that other programs give theirs."""
-    parts = value.get("parts")
-    return isinstance(value.get("role"), str) and isinstance(parts, list) and all(kind_of(part) is None for part in parts)
-
-
-def _blocks(value: dict[str, JSON]) -> list[JSON]:
-    """The content blocks of the first messages."""
-    messages = sequence(value.get("messages")) or [value]
-    return [block for message in messages[:8] for block in sequence(mapping(message).get("content"))]
 
 
 def _log(value: dict[str, JSON]) -> str | None:

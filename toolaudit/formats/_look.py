@@ -37,6 +37,12 @@ class Found(Struct, kw_only=True):
     also: tuple[str, ...] = ()
     """Other formats that the evidence fits as well."""
 
+    @property
+    def is_response(self) -> bool:
+        """Whether the value is what a provider answered, as against what it was asked."""
+        own = getattr(self.format, "is_response", is_response)
+        return bool(own(self.value))
+
     def read(self) -> Iterator[Trajectory]:
         """The trajectories in it."""
         for trajectory in self.format.read(self.value, self.place, self.answer):
@@ -100,7 +106,7 @@ class Search:
                 return
         here = self._recognised(value, place, name)
         if here is not None:
-            if isinstance(here, Found) and isinstance(value, dict) and not is_response(value):
+            if isinstance(here, Found) and isinstance(value, dict) and not here.is_response:
                 self._answered(here, value)
             yield here
         elif isinstance(value, dict) and (loose := self._loose(value, place)) is not None:
@@ -116,7 +122,7 @@ class Search:
         for key, child in value.items():
             if key in _ANSWERS and isinstance(child, (dict, str)):
                 for one in self.down(child, request.place / key, None, 2):
-                    if isinstance(one, Found) and is_response(one.value):
+                    if isinstance(one, Found) and one.is_response:
                         request.answer = (one.value, one.place)
                 request.sent = True
 
@@ -174,7 +180,7 @@ def _joined(wrapper: dict[str, JSON], seen: list[tuple[str | int, Seen]]) -> Ite
     """A request and its response in one wrapper are one exchange; a message takes the session of its wrapper."""
     seen = _without_copies(seen)
     answers = [one for key, one in seen if _is_answer(key, one)]
-    asked = [one for key, one in seen if isinstance(one, Found) and not _is_answer(key, one) and not is_response(one.value)]
+    asked = [one for key, one in seen if isinstance(one, Found) and not _is_answer(key, one) and not one.is_response]
     if len(asked) == 1 and len(answers) <= 1:
         request = asked[0]
         request.sent = request.sent or has(wrapper, *_STATUS) or bool(answers)
@@ -192,14 +198,14 @@ def _without_copies(seen: list[tuple[str | int, Seen]]) -> list[tuple[str | int,
     """What loggers keep as text beside a body that is stored as it is, is a copy of it (canonical, or as it went over the wire)."""
 
     def asks(one: Seen, *, as_text: bool) -> bool:
-        return isinstance(one, Found) and not is_response(one.value) and (one.place.inner is not None) is as_text
+        return isinstance(one, Found) and not one.is_response and (one.place.inner is not None) is as_text
 
     plain = any(asks(one, as_text=False) for _, one in seen)
     return [(key, one) for key, one in seen if not (plain and asks(one, as_text=True))]
 
 
 def _is_answer(key: str | int, one: Seen) -> bool:
-    if isinstance(one, Found) and is_response(one.value):
+    if isinstance(one, Found) and one.is_response:
         return True
     return str(key).lower() in _ANSWERS
 

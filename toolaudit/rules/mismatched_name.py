@@ -44,7 +44,7 @@ def mismatched_name(ledger: Ledger, _: Context) -> Iterator[Finding]:
             name is None
             or pair is None
             or pair.call.name is None
-            or (answer.link != "id" and answer.result.kind != "function")
+            or (answer.link != "id" and answer.result.kind != "function" and not ledger.trajectory.named)
             or answer.state not in ("first", "stale", "nameless")
         ):
             continue

@@ -48,7 +48,7 @@ def missing_id(ledger: Ledger, _: Context) -> Iterator[Finding]:
     ## How to fix
     Store the id as the provider sent it and copy it into the result. In a stream it comes once, with the first fragment of the call.
     """
-    if _knows_no_ids(ledger):
+    if ledger.trajectory.named or _knows_no_ids(ledger):
         return
     nameless = set()
     for pair in ledger.pairs:

@@ -44,6 +44,8 @@ def split_assistant_turn(ledger: Ledger, _: Context) -> Iterator[Finding]:
     ## How to fix
     Store the calls of one turn in one message, as they were received.
     """
+    if ledger.trajectory.named:
+        return  # the vendor's own streaming loop stores the calls of a turn so (google-genai)
     for turn, pairs, count in split_turns(ledger):
         if is_judged(ledger, turn):
             yield _finding(turn, pairs, count)

@@ -20,6 +20,7 @@ def undeclared_tools(ledger: Ledger, context: Context) -> Iterator[Finding]:
     ## Bad
     ```transcript
     target     strict     # undeclared-tools
+    model      some-model
     user       Weather in Oslo?
     assistant  -> call_w1 get_weather({"city": "Oslo"})
     tool       <- call_w1 4 C
@@ -28,6 +29,7 @@ def undeclared_tools(ledger: Ledger, context: Context) -> Iterator[Finding]:
     ## Good
     ```transcript
     target     strict
+    model      some-model
     tools      get_weather {"type": "object", "properties": {"city": {"type": "string"}}}
     user       Weather in Oslo?
     assistant  -> call_w1 get_weather({"city": "Oslo"})
@@ -39,8 +41,7 @@ def undeclared_tools(ledger: Ledger, context: Context) -> Iterator[Finding]:
     results out of what is sent.
     """
     trajectory = ledger.trajectory
-    line = ledger.law.lookup("undeclared-tools")
-    if line is None or line.verdict not in ("rejected", "degraded") or context.tools:
+    if not ledger.law.forbids("undeclared-tools") or context.tools:
         return
     is_body = trajectory.kind == "request" and trajectory.model is not None and trajectory.hidden is None
     client = [part for _, part in trajectory.parts() if part.letter in "cr"]

@@ -66,6 +66,11 @@ class Law(Struct, kw_only=True, frozen=True):
         lines = _index(self.name)
         return lines.get((rule, case)) or lines.get((rule, ""))
 
+    def forbids(self, rule: str) -> bool:
+        """Whether what a rule is about is refused, or takes effect."""
+        line = self.lookup(rule)
+        return line is not None and line.verdict in ("rejected", "degraded")
+
     def is_vendor_of(self, trajectory: Trajectory) -> bool:
         """Whether fields of the transcript (a model name, an address) show that this vendor receives it."""
         if trajectory.vendor is not None:
