@@ -20,6 +20,7 @@ from toolaudit.model import JSON, Place
 ROOT = Path(__file__).resolve().parents[1]
 TWINS = {
     frozenset({"openai-responses", "openai-chat"}),  # an item that is a message may be one of either
+    frozenset({"claude-stream-json", "anthropic-messages"}),  # a record whose message is whole, before it says what it is
 }
 """Formats of which a piece of one may be a whole of the other."""
 

@@ -118,7 +118,7 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
 def read_messages(messages: list[Message]) -> Trajectory:
     """A conversation that was stored one message a record."""
     trajectory = Trajectory(place=Place(messages[0].place.record), format=NAME, kind="log", carrier="user")
-    trajectory.turns = number(_turn(message.value, message.place, trajectory.unknown) for message in messages)
+    trajectory.turns = number(turn_of(message.value, message.place, trajectory.unknown) for message in messages)
     trajectory.fragment = bool(trajectory.turns) and trajectory.turns[0].role != "system" and "t" not in trajectory.turns[0].order
     trajectory.model = next((m.value["model"] for m in messages if isinstance(m.value.get("model"), str)), None)
     return trajectory
@@ -127,18 +127,18 @@ def read_messages(messages: list[Message]) -> Trajectory:
 def _response(value: dict[str, JSON], place: Place) -> Trajectory:
     trajectory = Trajectory(place=place, format=NAME, kind="response", id=text_or_none(value.get("id")))
     trajectory.model = text_or_none(value.get("model"))
-    trajectory.turns = number([_turn(value, place, trajectory.unknown)])
+    trajectory.turns = number([turn_of(value, place, trajectory.unknown)])
     return trajectory
 
 
 def _trajectory(body: dict[str, JSON], messages: list[JSON], base: Place, answer: tuple[JSON, Place] | None) -> Trajectory:
     place = base.up() if body else base
     trajectory = Trajectory(place=place, format=NAME, kind="request", model=text_or_none(body.get("model")))
-    turns = [_turn(message, base / index, trajectory.unknown) for index, message in indexed(messages)]
+    turns = [turn_of(message, base / index, trajectory.unknown) for index, message in indexed(messages)]
     if answer is not None:
         trajectory.sent, trajectory.sent_turns = True, len(turns)
         if isinstance(mapping(answer[0]).get("content"), list):
-            turns.append(_turn(answer[0], answer[1], trajectory.unknown))
+            turns.append(turn_of(answer[0], answer[1], trajectory.unknown))
     trajectory.turns = number(turns)
     if mapping(body.get("thread")).get("type") == "continue":
         trajectory.hidden = "the body continues a thread"
@@ -160,7 +160,8 @@ def _tools(tools: JSON) -> tuple[tuple[Tool, ...] | None, bool]:
     return tuple(declared(tools, "input_schema")), beside
 
 
-def _turn(message: JSON, place: Place, unknown: list[Unknown]) -> Turn:
+def turn_of(message: JSON, place: Place, unknown: list[Unknown]) -> Turn:
+    """The turn that a stored message is; what is not understood in it is added to `unknown`."""
     value = mapping(message)
     role = text_or_none(value.get("role")) or ""
     turn = Turn(
