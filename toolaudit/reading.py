@@ -498,7 +498,8 @@ class Reading:
         given, bad = self.given, sum(unknown.of == "record" for unknown in self.bad)
         other = self.records - self.understood - bad
         if self.understood and not self.trajectories and not any(unknown.of == "tie" for unknown in self.bad):
-            given.status, given.reason = "skipped", "it holds no transcript, only what a provider refused"
+            said = "it holds a session in which nothing was said" if self.session else "it holds no transcript, only what a provider refused"
+            given.status, given.reason = "skipped", said
         elif not self.understood:
             given.status = "failed" if bad else "skipped"
             given.reason = "nothing in it could be read as JSON" if bad and not other else "no transcript is recognised in it"

@@ -92,7 +92,7 @@ OUTPUTS: dict[str, str] = {
     "multi_agent_call_output": "multi_agent_call",
     "mcp_approval_response": "mcp_approval_request",
 }
-_NEITHER = {"reasoning", "compaction", "compaction_trigger", "item_reference", "additional_tools", "configuration_update", "mcp_list_tools"}
+NEITHER = {"reasoning", "compaction", "compaction_trigger", "item_reference", "additional_tools", "configuration_update", "mcp_list_tools"}
 _MESSAGE_PARTS = {"input_text", "output_text", "input_image", "input_file", "refusal", "summary_text", "reasoning_text"}
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _REQUEST = (
@@ -169,7 +169,7 @@ def recognise_message(value: JSON) -> Evidence | None:
         return None
     if kind in CALLS or kind in OUTPUTS:
         return _tool_item(value, kind)
-    if kind in _NEITHER:
+    if kind in NEITHER:
         return Evidence(STRONG, f"`{kind}` items") if has(value, "id", "summary", "encrypted_content") else None
     if kind in (None, "item_reference") and isinstance(value.get("id"), str) and not set(value) - {"id", "type"}:
         return Evidence(BARE, "an item reference")
@@ -243,8 +243,8 @@ def _oldest_first(items: list[tuple[JSON, Place]]) -> list[tuple[JSON, Place]]:
 
 
 def _fill(trajectory: Trajectory, items: list[tuple[JSON, Place]]) -> None:
-    hosted = {key_of(mapping(item).get("call_id")) for item, _ in items if _is_hosted(mapping(item))}
-    trajectory.turns = number(_turn(mapping(item), where, hosted, trajectory.unknown) for item, where in items)
+    hosted = {key_of(mapping(item).get("call_id")) for item, _ in items if is_hosted(mapping(item))}
+    trajectory.turns = number(turn_of(mapping(item), where, hosted, trajectory.unknown) for item, where in items)
 
 
 def _describe(trajectory: Trajectory, body: dict[str, JSON]) -> None:
@@ -287,7 +287,7 @@ def _tools(tools: JSON) -> tuple[tuple[Tool, ...] | None, bool]:
     return tuple(found), beside
 
 
-def _is_hosted(item: dict[str, JSON]) -> bool:
+def is_hosted(item: dict[str, JSON]) -> bool:
     """A shell call in the provider's container, or a search that the server runs: the provider answers it."""
     kind = item.get("type")
     if kind == "shell_call":
@@ -301,7 +301,8 @@ def _identity(item: dict[str, JSON]) -> str | None:
     return None if key == "__fake_id__" else key
 
 
-def _turn(item: dict[str, JSON], place: Place, hosted: set[str | None], unknown: list[Unknown]) -> Turn:
+def turn_of(item: dict[str, JSON], place: Place, hosted: set[str | None], unknown: list[Unknown]) -> Turn:
+    """The turn that an item is; what is not understood in it is added to `unknown`. The provider answers calls with `hosted` ids itself."""
     kind = kind_of(item)
     turn = Turn(place=place, number=0, role="assistant", raw_role=text_or_none(item.get("role")) or "", key=_identity(item))
     if kind in CALLS:
@@ -326,7 +327,7 @@ def _other(item: dict[str, JSON], kind: JSON, place: Place, unknown: list[Unknow
     if not isinstance(kind, str):
         unknown.append(Unknown(place=place, what="an item without a type"))
         return Other(place=place, kind="unknown")
-    if kind not in _NEITHER:
+    if kind not in NEITHER:
         unknown.append(Unknown(place=place, what=f"an item of type {quote(kind)}"))
     return Other(place=place, kind=kind, id=key, value=has(item, "encrypted_content") or None)
 
@@ -347,7 +348,7 @@ def _content(content: JSON, place: Place, unknown: list[Unknown]) -> Iterator[Pa
 def _call(item: dict[str, JSON], kind: str, place: Place) -> Call:
     known = CALLS[kind]
     args_key = next((key for key in known.args if key in item), known.args[0])
-    hosted = _is_hosted(item)
+    hosted = is_hosted(item)
     link = "id" if kind == "local_shell_call" and not has(item, "call_id") else known.link
     key = key_of(item.get(link))
     return Call(
