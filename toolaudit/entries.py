@@ -33,15 +33,21 @@ class Whereabouts(Struct, frozen=True, kw_only=True):
 def judged(ledger: Ledger, found: Iterable[Finding], *, named: bool) -> Iterator[Judged]:
     """The findings that the ledger's law knows of, each with its verdict.
 
-    A limit that only one vendor sets holds when the target was `named` by the user, or the transcript shows that vendor.
+    A limit that only one vendor sets holds when the target was `named` by the user, or the transcript shows that vendor. What was taken by
+    the provider that it was sent to is not refused, whatever the law says: it is no more than a warning.
     """
     law: targets.Law = ledger.law
+    accepted = ledger.trajectory.accepted and not named
+    sent = ledger.trajectory.sent_turns
     for finding in found:
         line = law.lookup(finding.rule, finding.variant)
         default = finding.severity or rules.catalogue()[finding.rule].severity
         if line is None:
             yield Judged(finding, default, TargetVerdict("unknown"))
         elif not line.vendor or named or law.is_vendor_of(ledger.trajectory):
+            if accepted and line.verdict == "rejected" and not (sent and (finding.turn or 0) > sent):
+                yield Judged(finding, min(finding.severity or Severity.WARNING, Severity.WARNING), TargetVerdict("accepted"))
+                continue
             error = _filled(line.error, finding) if line.error else None
             yield Judged(finding, finding.severity or targets.severity(line) or default, TargetVerdict(line.verdict, error))
 

@@ -267,6 +267,10 @@ class Trajectory(Struct, kw_only=True, gc=False):
     """The name of the target that fields other than the model name prove (an address, an envelope)."""
     sent: bool = False
     """Known to have been sent to a provider as it stands."""
+    drops_failed: bool = False
+    """The program that keeps it leaves failed turns out when it sends the history again."""
+    accepted: bool = False
+    """Known to have been taken by the provider it was sent to: what that provider refuses is not in it."""
     sent_turns: int = 0
     """How many leading turns were the request when a response follows in `turns`; 0 when there is no such seam."""
     told: Collection[int] = ()

@@ -548,7 +548,8 @@ class _Pairing:
         if self._shares_id(pair):
             return "unjudged", "shared-id"
         if batch.last and not self._known_late(batch):
-            return "open", "pending"
+            answer = 0 < self.trajectory.sent_turns < batch.turns[0].number  # the next request is where its results are
+            return "open", "answer" if answer else "pending"
         return "missing", ""
 
     def _shares_id(self, pair: Pair) -> bool:

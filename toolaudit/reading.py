@@ -114,6 +114,8 @@ class Reading:
         self.held: list[tuple[Found, Record | None]] = []
         self.bad: list[Unknown] = []
         self.salvaged: set[str] = set()
+        self.streams = 0
+        """Responses that were stored as they came, event by event: they are not read."""
         self.elsewhere: str | None = None
         self.values: dict[str | None, list[Loose]] = {}
         """Messages of values that were never bytes."""
@@ -375,6 +377,7 @@ class Reading:
             self._tie(one.place, one.names)
         if not isinstance(one, Found):
             return
+        self.streams += one.stream
         if one.also and self.given.format is None:
             self.given.format = " or ".join((*one.also, one.format.NAME))
         for trajectory in one.read():
@@ -498,8 +501,8 @@ class Reading:
         given, bad = self.given, sum(unknown.of == "record" for unknown in self.bad)
         other = self.records - self.understood - bad
         if self.understood and not self.trajectories and not any(unknown.of == "tie" for unknown in self.bad):
-            said = "it holds a session in which nothing was said" if self.session else "it holds no transcript, only what a provider refused"
-            given.status, given.reason = "skipped", said
+            nothing = "no transcript, only what a provider refused" if self.session is None else "a session in which nothing was said"
+            given.status, given.reason = "skipped", f"it holds {nothing}"
         elif not self.understood:
             given.status = "failed" if bad else "skipped"
             given.reason = "nothing in it could be read as JSON" if bad and not other else "no transcript is recognised in it"
@@ -507,8 +510,13 @@ class Reading:
                 given.reason = f"it holds {self.elsewhere}, which is not read yet"
         elif not self.trajectories and any(unknown.of == "tie" for unknown in self.bad):
             given.status, given.reason = "failed", "two formats fit it equally well: name one with --input-format"
-        elif bad or other:
+        elif bad or other or self.streams:
             parts = [f"{bad} of {self.records} records cannot be read"] if bad else []
+            parts += (
+                [f"{self.streams} of its responses {'is a stream' if self.streams == 1 else 'are streams'}, not read yet"]
+                if self.streams
+                else []
+            )
             parts += [f"{other} of {self.records} records hold no transcript"] if other else []
             given.status, given.reason = "partly-read", " and ".join(parts)
 

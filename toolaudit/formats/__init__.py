@@ -67,7 +67,8 @@ class Format(Protocol):
         """Every message of a value that `read` takes, as stored, with its place."""
 
 
-# A format may also define `is_response(value) -> bool`, where its responses do not say so by keys that those of others have too.
+# A format may also define `ADDRESS`, a pattern of the addresses of its API; and `is_response(value) -> bool`, where its responses do
+# not say so by keys that those of others have too.
 
 
 class Session(Protocol):

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from toolaudit import formats
+from toolaudit import formats, targets
 from toolaudit.formats import BARE, Evidence, Format, Message
 from toolaudit.formats._elsewhere import elsewhere
+from toolaudit.formats._exchange import Exchange, exchange
 from toolaudit.formats._json import has, mapping, name_of, session_key
 from toolaudit.model import JSON, Place, Trajectory
+from toolaudit.regex import regex
 
 DEPTH = 6
 """How many wrappers deep a transcript is looked for."""
@@ -34,6 +36,12 @@ class Found(Struct, kw_only=True):
     answer: tuple[JSON, Place] | None = None
     """The response that the request `value` got."""
     sent: bool = False
+    stream: bool = False
+    """The answer came as events, which are not read."""
+    accepted: bool = False
+    """The provider took it: the exchange was recorded with a status of success."""
+    vendor: str | None = None
+    """The name of the target that the address of the request proves."""
     also: tuple[str, ...] = ()
     """Other formats that the evidence fits as well."""
 
@@ -48,6 +56,8 @@ class Found(Struct, kw_only=True):
         for trajectory in self.format.read(self.value, self.place, self.answer):
             trajectory.id = self.id or trajectory.id
             trajectory.sent = trajectory.sent or self.sent
+            trajectory.vendor = trajectory.vendor or self.vendor
+            trajectory.accepted = trajectory.accepted or self.accepted
             yield trajectory
 
 
@@ -104,6 +114,9 @@ class Search:
             if not self.forced and (what := elsewhere(value)) is not None:
                 yield Other(place=place, what=what)
                 return
+            if "request" in value and (one := exchange(value, place)) is not None:
+                yield from self._exchanged(one, name, depth)
+                return
         here = self._recognised(value, place, name)
         if here is not None:
             if isinstance(here, Found) and isinstance(value, dict) and not here.is_response:
@@ -116,6 +129,28 @@ class Search:
             if not found and isinstance(value, dict) and _is_refusal(value):
                 found = [Other(place=place, what="a provider's refusal", refusal=True)]
             yield from found
+
+    def _exchanged(self, one: Exchange, name: str | None, depth: int) -> Iterator[Seen]:
+        """The request of an exchange, by the format of the API that its address names, if the body bears that out, else by its shape."""
+        request, response = one.request, one.response
+        if request is None or request.value is None:
+            yield Other(place=Place(0), what="captured traffic with no request to a provider", refusal=True)
+            return
+        form = next((f for f in self.formats if (a := getattr(f, "ADDRESS", None)) and regex(a).search(one.address)), None)
+        evidence = form.recognise(request.value) if form is not None else None
+        if form is not None and evidence is not None:
+            found: Seen | None = Found(format=form, value=request.value, place=request.place, evidence=evidence)
+        else:
+            found = self._recognised(request.value, request.place, None)
+        if not isinstance(found, Found):
+            yield from [found] if found is not None else self.down(request.value, request.place, name, depth - 1)
+            return
+        found.id, found.sent, found.vendor = name, True, targets.vendor_of(one.address)
+        found.accepted = one.status is not None and 200 <= one.status < 300
+        if response is not None:
+            found.stream = response.stream
+            found.answer = None if response.stream or (one.status or 200) >= 400 else (response.value, response.place)
+        yield found
 
     def _answered(self, request: Found, value: dict[str, JSON]) -> None:
         """Add the response that some loggers store inside the request's own record."""

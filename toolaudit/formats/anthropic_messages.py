@@ -32,6 +32,7 @@ from toolaudit.text import quote
 NAME: Final = "anthropic-messages"
 TITLE: Final = "Anthropic Messages"
 TARGET: Final = "anthropic"
+ADDRESS: Final = r"/v1/messages\b|/model/[^/]*anthropic[^/]*/invoke"
 
 _CALLS = {"tool_use": "client", "server_tool_use": "server", "mcp_tool_use": "server"}
 _THINKING = {"thinking", "redacted_thinking"}

@@ -17,6 +17,7 @@ from toolaudit.text import quote
 NAME: Final = "bedrock-converse"
 TITLE: Final = "Amazon Bedrock Converse"
 TARGET: Final = "bedrock-converse"
+ADDRESS: Final = r"/converse(?:-stream)?$"
 
 _OWN = frozenset({"toolUse", "toolResult", "reasoningContent", "cachePoint", "guardContent", "citationsContent"})
 """Keys of blocks that no other format has."""

@@ -162,13 +162,13 @@ class Log:
     def _line(self, value: dict[str, JSON], place: Place) -> None:
         agent = text_or_none(value.get("agentId")) or ("agents" if value.get("isSidechain") is True else "")
         tree = self._trees.setdefault(agent, _Tree())
-        uuid = text_or_none(value.get("uuid")) or f"line {place.record}"
+        at = len(tree.lines)
+        uuid = text_or_none(value.get("uuid")) or f"line {at}"
         if uuid in tree.index:
             return  # a resumed session is stored with what it resumes
         tree.id = tree.id or agent or text_or_none(value.get("sessionId"))
         turn = self._turn(value, place)
         parent = text_or_none(value.get("parentUuid")) or text_or_none(value.get("logicalParentUuid"))
-        at = len(tree.lines)
         line = _Line(uuid, (-1 if "parentUuid" in value else at - 1) if parent is None else tree.index.get(parent, -2), turn)
         if line.parent == -2:
             line.parent = at - 1  # what it follows is not in the file: a line was lost, or damaged, and it stands where it stands
@@ -197,14 +197,8 @@ class Log:
         """The conversations: of each tree the one that went on to the end, then the branches that were left behind."""
         for tree in self._trees.values():
             for uuid in self._retracted & tree.index.keys():
-                turn = tree.lines[tree.index[uuid]].turn
-                if turn is not None:
-                    turn.failed = True
-            for at, parent in tree.late.items():
-                found = tree.index.get(parent, -1)
-                if found > at:
-                    continue  # it would go round in a circle
-                tree.lines[at].parent = found if found >= 0 else tree.lines[at].parent
+                tree.lines[tree.index[uuid]].turn = None
+            _settle(tree)
             for number_of, path in enumerate(_paths(tree)):
                 trajectory = _trajectory(tree, path, branch=number_of > 0)
                 if trajectory.turns:
@@ -217,6 +211,20 @@ class Log:
         return ()
 
 
+def _settle(tree: _Tree) -> None:
+    """Give lines that were written before what they follow their parents, unless that would lead round in a circle.
+
+    Programs write lines nearly in order, so the walks are short; a log made to be slow is left as it stands.
+    """
+    steps = 4 * len(tree.lines) + 1000
+    for at, parent in tree.late.items():
+        found = above = tree.index.get(parent, -1)
+        while above >= 0 and above != at and steps > 0:
+            above, steps = tree.lines[above].parent, steps - 1
+        if found >= 0 and above < 0:
+            tree.lines[at].parent = found
+
+
 def _paths(tree: _Tree) -> Iterator[list[int]]:
     """The conversations of a tree, as indexes of lines in order: that which ends last first.
 
@@ -225,6 +233,7 @@ def _paths(tree: _Tree) -> Iterator[list[int]]:
     """
     owner = [-1] * len(tree.lines)
     keys: dict[str, int] = {}
+    answered: list[set[str]] = []
     paths: list[list[int]] = []
     for leaf in range(len(tree.lines) - 1, -1, -1):
         line = tree.lines[leaf]
@@ -234,31 +243,45 @@ def _paths(tree: _Tree) -> Iterator[list[int]]:
         while at >= 0 and owner[at] < 0:
             path.append(at)
             at = tree.lines[at].parent
-        into = owner[at] if at >= 0 else -1
-        if into >= 0 and _is_side(tree, path, keys, into):
-            paths[into] += path
-        else:
-            into = len(paths)
-            paths.append(path)
-        for one in path:
-            owner[one] = into
-            turn = tree.lines[one].turn
-            if turn is not None and turn.role == "assistant" and turn.key is not None:
-                keys.setdefault(turn.key, into)
+        path.reverse()
+        trunk = owner[at] if at >= 0 else -1
+        side = _side(tree, path, keys, trunk, answered[trunk]) if trunk >= 0 else 0
+        for into, part in ((trunk, path[:side]), (len(paths), path[side:])):
+            if not part:
+                continue
+            if into == len(paths):
+                paths.append([])
+                answered.append(set())
+            paths[into] += part
+            for one in part:
+                owner[one] = into
+                if (turn := tree.lines[one].turn) is not None:
+                    answered[into].update(result.ref for result in turn.results if result.ref is not None)
+                    if turn.role == "assistant" and turn.key is not None:
+                        keys.setdefault(turn.key, into)
     for path in paths:
         path.sort()
         yield path
 
 
-def _is_side(tree: _Tree, path: list[int], keys: dict[str, int], into: int) -> bool:
-    """Whether lines beside a conversation are pieces of its messages, or results: nothing new was said on them."""
-    for at in path:
+def _side(tree: _Tree, path: list[int], keys: dict[str, int], trunk: int, answered: set[str]) -> int:
+    """How many of the lines beside a conversation, from it outwards, are pieces of its messages, or results: nothing new is said on them.
+
+    What was tried anew, and then left behind, begins behind them; a second result on the way there is part of it.
+    """
+    until = len(path)
+    again = until
+    for index, at in enumerate(path):
         turn = tree.lines[at].turn
-        if turn is None or (turn.results and set(turn.order) <= {"r", "x"}):
+        if turn is None:
             continue
-        if turn.role != "assistant" or turn.key is None or keys.get(turn.key) != into:
-            return False
-    return True
+        if turn.results and set(turn.order) <= {"r", "x"}:
+            if again == len(path) and any(result.ref in answered for result in turn.results):
+                again = index
+        elif turn.role != "assistant" or turn.key is None or keys.get(turn.key) != trunk:
+            until = index
+            break
+    return until if until == len(path) else min(until, again)
 
 
 def _trajectory(tree: _Tree, path: list[int], *, branch: bool) -> Trajectory:
@@ -267,4 +290,5 @@ def _trajectory(tree: _Tree, path: list[int], *, branch: bool) -> Trajectory:
     trajectory = Trajectory(place=place, format=NAME, kind="log", carrier="user", id=tree.id, model=tree.model)
     trajectory.turns = number(turns)
     trajectory.fragment = branch or tree.sliced
+    trajectory.drops_failed = True
     return trajectory

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from toolaudit.formats import DECISIVE, CannotExpress, Evidence, Message
-from toolaudit.formats._json import has, kind_of, number, text_or_none
+from toolaudit.formats._json import has, kind_of, number, sequence, text_or_none
 from toolaudit.formats._pieces import joined
 from toolaudit.formats.anthropic_messages import turn_of
 from toolaudit.model import JSON, Other, Place, Trajectory, Turn, Unknown
@@ -23,7 +23,9 @@ TITLE: Final = "Claude Code stream-json and Agent SDK messages"
 TARGET: Final = "anthropic"
 
 _SAYS: Final = frozenset({"user", "assistant"})
-_OTHERS: Final = frozenset({"system", "result", "stream_event", "tool_progress", "auth_status", "control_request", "control_response"})
+_OTHERS: Final = frozenset(
+    {"system", "result", "stream_event", "tool_progress", "tool_use_summary", "auth_status", "control_request", "control_response"}
+)
 
 
 # --------------------------------------------------------------------------------------------------------------- recognising
@@ -33,7 +35,9 @@ def _is_named(value: JSON) -> bool:
     """A record that no other log has."""
     kind = kind_of(value)
     if kind == "system":
-        return value.get("subtype") == "init" and has(value, "session_id")
+        return has(value, "session_id") and isinstance(value.get("subtype"), str)
+    if kind == "stream_event":
+        return has(value, "session_id") and isinstance(value.get("event"), dict)
     if kind not in _SAYS or "parentUuid" in value:
         return False
     return "parent_tool_use_id" in value and isinstance(value.get("message"), dict)
@@ -98,41 +102,82 @@ class _Thread(Struct):
     """The main conversation, or that of a sub-agent."""
 
     pieces: list[Turn] = field(default_factory=list)
+    uuids: list[str | None] = field(default_factory=list)
+    """Of each piece, the name of its record."""
     unknown: list[Unknown] = field(default_factory=list)
     model: str | None = None
 
+    def is_open(self) -> bool:
+        """Whether a call waits for its result."""
+        answered = {result.ref for piece in self.pieces for result in piece.results}
+        return any(call.executor == "client" and call.id not in answered for piece in self.pieces for call in piece.calls)
+
 
 class Log:
-    """A run being read."""
+    """One or more runs being read."""
 
     def __init__(self) -> None:
         self._threads: dict[str, _Thread] = {}
+        self._ended: list[tuple[str | None, str, _Thread, bool]] = []
+        """What was said in former runs: id, name, thread, whether it goes on from one before it."""
         self._id: str | None = None
+        self._resumed = False
+        self._seen: set[str] = set()
+        self._replaced: set[str] = set()
+        """Records that a later one stands in the place of."""
 
     def take(self, value: JSON, place: Place) -> Iterable[Trajectory] | None:
         """Take a record. Sub-agents speak between the lines, so nothing is told before the end."""
         if not _is_record(value):
             return None
-        self._id = self._id or text_or_none(value.get("session_id"))
         kind = value["type"]
+        if kind == "system" and value.get("subtype") == "init":
+            self._init(text_or_none(value.get("session_id")))
+        self._id = self._id or text_or_none(value.get("session_id"))
         if kind in _SAYS:
-            thread = self._threads.setdefault(text_or_none(value.get("parent_tool_use_id")) or "", _Thread())
-            message = value["message"]
-            turn = turn_of({"role": kind, **message}, place / "message", thread.unknown)
-            turn.failed = value.get("aborted") is True
-            thread.model = thread.model or text_or_none(message.get("model"))
-            thread.pieces.append(turn)
+            self._message(value, place)
         elif kind == "system" and value.get("subtype") == "compact_boundary":
-            thread = self._threads.setdefault("", _Thread())
-            thread.pieces.append(Turn(place=place, number=0, role="system", parts=[Other(place=place, kind="compaction")]))
+            self._add("", Turn(place=place, number=0, role="system", parts=[Other(place=place, kind="compaction")]), None)
         return ()
+
+    def _init(self, session: str | None) -> None:
+        """A run begins. A run tells so before each prompt; it is another one where its id is, or where the last one was killed."""
+        if self._id is not None and (session != self._id or any(thread.is_open() for thread in self._threads.values())):
+            self._ended += [(self._id, name, thread, self._resumed) for name, thread in self._threads.items()]
+            self._resumed = session == self._id
+            self._threads, self._id = {}, session
+
+    def _message(self, value: dict[str, JSON], place: Place) -> None:
+        uuid = text_or_none(value.get("uuid"))
+        if uuid is not None:
+            if uuid in self._seen:
+                return  # told again to a client that came later
+            self._seen.add(uuid)
+        self._replaced.update(one for one in sequence(value.get("supersedes")) if isinstance(one, str))
+        name, message = text_or_none(value.get("parent_tool_use_id")) or "", value["message"]
+        thread = self._threads.setdefault(name, _Thread())
+        turn = turn_of({"role": value["type"], **message}, place / "message", thread.unknown)
+        turn.failed = value.get("aborted") is True
+        thread.model = thread.model or text_or_none(message.get("model"))
+        self._add(name, turn, uuid)
+
+    def _add(self, name: str, turn: Turn, uuid: str | None) -> None:
+        thread = self._threads.setdefault(name, _Thread())
+        thread.pieces.append(turn)
+        thread.uuids.append(uuid)
 
     def end(self) -> Iterator[Trajectory]:
         """The conversations, the main one first if it spoke first."""
-        for name, thread in self._threads.items():
-            turns = joined(thread.pieces)
-            trajectory = Trajectory(place=turns[0].place, format=NAME, kind="log", carrier="user", id=name or self._id, model=thread.model)
-            trajectory.turns, trajectory.unknown = number(turns), thread.unknown
+        self._ended += [(self._id, name, thread, self._resumed) for name, thread in self._threads.items()]
+        for session_id, name, thread, resumed in self._ended:
+            turns = joined(piece for piece, uuid in zip(thread.pieces, thread.uuids, strict=True) if uuid not in self._replaced)
+            if not turns:
+                continue
+            trajectory = Trajectory(
+                place=turns[0].place, format=NAME, kind="log", carrier="user", id=name or session_id, model=thread.model
+            )
+            trajectory.turns, trajectory.unknown, trajectory.fragment = number(turns), thread.unknown, resumed
+            trajectory.drops_failed = True
             yield trajectory
 
     def messages(self, trajectory: Trajectory) -> Iterable[tuple[JSON, Place]]:

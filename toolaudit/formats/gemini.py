@@ -18,6 +18,7 @@ from toolaudit.text import quote
 NAME: Final = "gemini"
 TITLE: Final = "Google Gemini generateContent"
 TARGET: Final = "gemini"
+ADDRESS: Final = r":(?:stream)?[gG]enerateContent\b"
 
 _CALL, _RESULT = ("functionCall", "function_call"), ("functionResponse", "function_response")
 _RUN = ("executableCode", "executable_code", "codeExecutionResult", "code_execution_result", "toolCall", "tool_call", "toolResponse")

@@ -31,8 +31,11 @@ from toolaudit.text import quote
 NAME: Final = "openai-chat"
 TITLE: Final = "OpenAI Chat Completions and compatible servers"
 TARGET: Final = "openai-chat"
+ADDRESS: Final = r"/chat/completions\b"
 
 LEGACY = "function_call (legacy)"
+_PROTO = "ROLE_"
+"""How roles begin in xAI's protocol written as JSON; there a result names no call, but stands where its call is."""
 _ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
@@ -40,6 +43,12 @@ _ROLES: dict[str, Role] = {
     "assistant": "assistant",
     "tool": "tool",
     "function": "tool",
+    "ROLE_SYSTEM": "system",
+    "ROLE_DEVELOPER": "system",
+    "ROLE_USER": "user",
+    "ROLE_ASSISTANT": "assistant",
+    "ROLE_TOOL": "tool",
+    "ROLE_FUNCTION": "tool",
 }
 _PARTS = {"image_url", "input_audio", "file", "refusal"}
 _FAILED = {"error", "aborted", "cancelled"}
@@ -182,6 +191,7 @@ def _trajectory(body: dict[str, JSON], messages: list[tuple[JSON, Place]], place
         trajectory.sent, trajectory.sent_turns = True, len(turns)
         turns += _answer_turns(answer, trajectory.unknown)
     trajectory.turns = number(turns)
+    trajectory.named = any(turn.raw_role.startswith(_PROTO) for turn in turns)
     if body.get("has_more") is True:
         trajectory.hidden = "the page says that there are more messages"
     elif any(isinstance(mapping(message).get("weight"), int) for message, _ in messages):
@@ -198,7 +208,9 @@ def _untie(turns: list[Turn], unknown: list[Unknown]) -> None:
     for turn in turns:
         if turn.key in ids and turn.results and turn.results[0].raw_ref is None:
             turn.results[0].ref, turn.results[0].ref_key = turn.key, "id"  # some logs keep the call's id as the message's own
-    if any(turn.calls or turn.empty_calls for turn in turns) or any(result.raw_ref is not None for result in results):
+    if any(turn.calls or turn.empty_calls or turn.raw_role.startswith(_PROTO) for turn in turns) or any(
+        result.raw_ref is not None for result in results
+    ):
         return
     loose = [turn for turn in turns if turn.results and turn.results[0].kind == "tool"]
     for turn in loose:
@@ -286,6 +298,8 @@ def _content_part(part: JSON, place: Place, unknown: list[Unknown]) -> Part:
     if kind in ("thinking", "reasoning"):
         return Other(place=place, kind="reasoning")
     if not isinstance(kind, str):
+        if isinstance(text := mapping(part).get("text"), str):
+            return Text(place=place, text=text)  # a message of xAI's protocol, written as JSON
         unknown.append(Unknown(place=place, what="a content part without a type"))
         return Other(place=place, kind="unknown")
     return Other(place=place, kind=kind)
@@ -312,6 +326,7 @@ def _call(value: dict[str, JSON], place: Place) -> Call:
     inner = mapping(value.get(kind)) or value  # some dumps have name and arguments beside the id
     under = f"{kind}/" if value.get(kind) else ""
     args_key = "input" if kind == "custom" else "arguments"
+    by_xai = str(value.get("type")).startswith("TOOL_CALL_TYPE_") and value["type"] != "TOOL_CALL_TYPE_CLIENT_SIDE_TOOL"
     return Call(
         place=place,
         id=key_of(value.get("id")),
@@ -322,6 +337,8 @@ def _call(value: dict[str, JSON], place: Place) -> Call:
         args_key=under + args_key,
         name_key=under + "name",
         kind=kind,
+        executor="server" if by_xai else "client",
+        expects="none" if by_xai else "one",
         other_ids=tuple(other for key in ("call_id", "tool_call_id") if (other := key_of(value.get(key))) is not None),
     )
 
@@ -346,7 +363,7 @@ def _result(value: dict[str, JSON], place: Place) -> Result:
         ref_key=ref_key,
         name=text_or_none(value.get("name")),
         flag=None if error is None else "error" if error else "ok",
-        body=value.get("content"),
+        body=text_of(value.get("content")) if value.get("role") == "ROLE_TOOL" else value.get("content"),
         kind="function" if legacy else "tool",
     )
 

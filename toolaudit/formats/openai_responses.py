@@ -49,6 +49,7 @@ from toolaudit.text import quote
 NAME: Final = "openai-responses"
 TITLE: Final = "OpenAI Responses"
 TARGET: Final = "openai-responses"
+ADDRESS: Final = r"/responses\b"
 
 
 class CallKind(Struct, frozen=True):

@@ -36,8 +36,9 @@ def empty_tool_calls(ledger: Ledger, _: Context) -> Iterator[Finding]:
     ## How to fix
     Leave the list out when there are no calls.
     """
-    for turn in ledger.live:
-        if turn.empty_calls and is_judged(ledger, turn):
+    sent = ledger.trajectory.sent_turns or (0 if ledger.trajectory.kind == "response" else len(ledger.trajectory.turns))
+    for turn in ledger.live:  # some servers write such a list into their answers: nobody has sent it yet
+        if turn.number <= sent and turn.empty_calls and is_judged(ledger, turn):
             yield of_turn(
                 "empty-tool-calls",
                 turn,

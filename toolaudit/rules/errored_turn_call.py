@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolaudit.model import Cause, Finding, Ledger, Pair, Related
+from toolaudit.model import Cause, Finding, Ledger, Pair, Related, Severity
 from toolaudit.rules import Context, rule
 from toolaudit.rules._say import is_judged, of_call, tool
 from toolaudit.text import quote
@@ -41,10 +41,10 @@ def errored_turn_call(ledger: Ledger, _: Context) -> Iterator[Finding]:
     for pair in ledger.pairs:
         failed = pair.turn.failed and pair.copy_of is None and pair.call.executor == "client"
         if failed and pair.call.expects != "none" and is_judged(ledger, pair.turn):
-            yield _finding(pair)
+            yield _finding(pair, dropped=ledger.trajectory.drops_failed)
 
 
-def _finding(pair: Pair) -> Finding:
+def _finding(pair: Pair, *, dropped: bool) -> Finding:
     kept = not pair.answered and pair.batch.next_turn is not None
     key = quote(pair.call.id or "")
     what = f"was answered ({key})" if pair.answered else f"has no result ({key})"
@@ -54,6 +54,7 @@ def _finding(pair: Pair) -> Finding:
         f"{tool(pair.call.name)} was called in a turn that failed, and {what}",
         f"take turn {pair.turn.number} out together with its results, or answer {key} with an error result and keep it",
         variant="kept" if kept else "",
+        severity=Severity.NOTE if dropped and not pair.answered else None,
         cause=Cause("interruption", "medium"),
         related=tuple(Related("result", answer.result.place) for answer in pair.answers),
     )

@@ -293,11 +293,30 @@ def _ambiguous(lines: _Lines, by_name: bool) -> Iterator[Record | Unreadable]:
 def _prose(lines: _Lines, by_name: bool) -> Iterator[Record | Unreadable | NotText]:
     """What does not begin like JSON: JSON Lines below a banner, if anything."""
     sample = lines.look(_BELOW)
+    if _CASSETTE.search(b"".join(sample)):
+        return iter((_cassette(lines.document()),))
     good = sum(map(_complete, sample))
     if good and (by_name or 2 * good >= len(sample)):
         return _json_lines(lines)
     scalar = len(sample) == 1 and len(sample[0]) < _STEP and _is_json(sample[0])
     return iter((NotText("it is JSON, but neither an object nor a list" if scalar else "it is not JSON"),))
+
+
+_CASSETTE = regex(rb"^(?:interactions|http_interactions|recorded_with|messages|contents):", re.MULTILINE)
+"""A key of YAML that may hold what was sent to a provider."""
+
+
+def _cassette(document: Record | Unreadable) -> Record | Unreadable:
+    """A document of YAML as one of JSON; the library for it is loaded when one is met."""
+    if isinstance(document, Unreadable):
+        return document
+    from toolaudit.sources.yaml import as_json
+
+    document.load()
+    try:
+        return Record(0, as_json(document.data))
+    except NotJSON as error:
+        return unreadable(document, error, last=True)
 
 
 def _otherwise(data: bytes, by_name: bool, limit: int) -> Iterator[Record | Unreadable] | None:

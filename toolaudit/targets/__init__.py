@@ -58,6 +58,8 @@ class Law(Struct, kw_only=True, frozen=True):
     """A message that answers part of a batch closes it: what is still open then is missing."""
     models: str
     """Pattern of the model names of this vendor; empty for a target that is no vendor."""
+    hosts: str = ""
+    """Pattern of the addresses of this vendor."""
     ids: Ids = Ids()
     line: list[Line] = field(default_factory=list)
 
@@ -76,6 +78,13 @@ class Law(Struct, kw_only=True, frozen=True):
         if trajectory.vendor is not None:
             return trajectory.vendor == self.name
         return bool(self.models and trajectory.model and re.search(self.models, trajectory.model, re.IGNORECASE))
+
+
+@functools.lru_cache(maxsize=64)
+def vendor_of(address: str) -> str | None:
+    """The name of the target that an address belongs to; None where it proves none."""
+    laws = (law(name) for name in names())
+    return next((one.name for one in laws if one.hosts and re.search(one.hosts, address)), None)
 
 
 SEVERITY: dict[str, Severity] = {"rejected": Severity.ERROR, "degraded": Severity.WARNING, "accepted": Severity.NOTE}
