@@ -36,7 +36,7 @@ def _stream(value: dict[str, JSON]) -> str | None:
 
 def _protocol(value: dict[str, JSON]) -> str | None:
     if value.get("jsonrpc") == "2.0":  # a sampling request holds a message list like any other wrapper
-        return None if value.get("method") == "sampling/createMessage" else "a JSON-RPC message"
+        return None if value.get("method") == "sampling/createMessage" else "a JSON-RPC message of no MCP connection"
     kind = kind_of(value) or ""
     return "a Realtime event" if kind.startswith(("conversation.item.", "input_audio_buffer.", "session.")) else None
 
