@@ -13,6 +13,7 @@ from msgspec import Struct
 from toolaudit.model import JSON, Place
 
 _HOLDERS: Final = ("message", "payload", "data", "event", "body", "msg", "frame", "raw", "rpc", "json", "request", "response")
+_HOLDS: Final = frozenset(_HOLDERS)
 _WAYS: Final = ("direction", "dir", "sender", "from", "origin", "flow", "source", "type")
 _LANES: Final = (
     "connection_id",
@@ -47,8 +48,13 @@ def frames(value: JSON, place: Place, is_message: Callable[[dict[str, JSON]], bo
     if is_message(value):
         yield Frame(value, place)
         return
+    if _HOLDS.isdisjoint(value):
+        return  # asked of every record that nobody knows: this is the quickest way to say no
     for key in _HOLDERS:
-        child, where = value.get(key), place / key
+        child = value.get(key)
+        if not isinstance(child, (dict, str)):
+            continue
+        where = place / key
         if isinstance(child, str) and child[:1] == "{" and place.inner is None:
             child, where = _decoded(child), Place(where.record, where.path, ())
         if isinstance(child, dict) and is_message(child):
