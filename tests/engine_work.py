@@ -108,7 +108,8 @@ def killing(results: Iterator[Any], folder: str) -> Iterator[Any]:
     for index, item in enumerate(results):
         yield item
         if index == 0:
-            pids = {int(file.read_text().split()[-1]) for file in Path(folder).glob("*.tries")} - {os.getpid()}
+            written = [file.read_text().split() for file in Path(folder).glob("*.tries")]
+            pids = {int(words[-1]) for words in written if words} - {os.getpid()}  # a file may stand there before its first word does
             os.kill(max(pids), signal.SIGKILL)
 
 

@@ -236,6 +236,7 @@ class Reading:
         if session is None or (found := session.take(value, Place(record.number))) is None:
             return None
         self.session = session
+        self.given.format = self.given.format or getattr(session, "format", None)
         self.understood += 1
         return [self._of_session(session, trajectory) for trajectory in found]
 

@@ -75,7 +75,7 @@ class Session(Protocol):
     """A session log being read: one source, of which the lines come in turn.
 
     A format that has such logs defines `session(value) -> Session | None`, which answers for a line that names itself as one of them;
-    the line is then taken like all others.
+    the line is then taken like all others. A log that may hold conversations of other formats has an attribute `format`, its own name.
     """
 
     def take(self, value: JSON, place: Place) -> Iterable[Trajectory] | None:

@@ -37,7 +37,8 @@ def _protocol(value: dict[str, JSON]) -> str | None:
     if value.get("jsonrpc") == "2.0":  # a sampling request holds a message list like any other wrapper
         return None if value.get("method") == "sampling/createMessage" else "a JSON-RPC message"
     kind = kind_of(value) or ""
-    return "a Realtime event" if kind.startswith(("conversation.item.", "input_audio_buffer.", "session.")) else None
+    of_session = kind.startswith("session.") and isinstance(value.get("session"), dict)  # not so the events of other services
+    return "a Realtime event" if of_session or kind.startswith(("conversation.item.", "input_audio_buffer.")) else None
 
 
 def _provider(value: dict[str, JSON]) -> str | None:

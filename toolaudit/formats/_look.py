@@ -219,6 +219,8 @@ def _joined(wrapper: dict[str, JSON], seen: list[tuple[str | int, Seen]]) -> Ite
     if len(asked) == 1 and len(answers) <= 1:
         request = asked[0]
         request.sent = request.sent or has(wrapper, *_STATUS) or bool(answers)
+        status = next((wrapper[key] for key in _STATUS if isinstance(wrapper.get(key), int)), 0)
+        request.accepted = request.accepted or 200 <= status < 300
         if answers and (answer := _answer_value(answers[0])) is not None:
             request.answer = answer
             seen = [(key, one) for key, one in seen if one is not answers[0]]
