@@ -68,9 +68,7 @@ def _findings(case: Case) -> tuple[list[tuple[str, int | None]], notation.Exampl
     read = _read_back(example, case.format)
     ledger = pair(read, targets.law(example.target or formats.format(case.format).TARGET))
     found = list(audit.findings(ledger))
-    return [
-        (one.finding.rule, _line(one.finding, read, example)) for one in judged(ledger, found, named=audit.named_law is not None)
-    ], example
+    return [(one.finding.rule, _line(one.finding, read, example)) for one in judged(ledger, found, named=bool(audit.named))], example
 
 
 @pytest.mark.parametrize("case", _cases(), ids=lambda case: f"{case.rule}-{case.title}-{case.number}-{case.format}")

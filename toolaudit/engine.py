@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from toolaudit import formats, rules, targets
 from toolaudit.errors import InputError
 from toolaudit.identifiers import recurring
-from toolaudit.model import JSON, Finding, Ledger, Place, Severity, Tool
+from toolaudit.model import JSON, Finding, Ledger, Place, Severity, Tool, Trajectory
 from toolaudit.pairing import pair
 from toolaudit.reading import Group, Healthy, Reading, Stored
 from toolaudit.report import Entry, Input, Report, Tally, add_up
@@ -41,8 +41,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
     rules: Collection[str] | None = None
     """Names of rules, or of categories, to run; None: the default set."""
-    target: str | None = None
-    """The receiver whose law holds; None: the natural one of each format."""
+    target: str | Sequence[str] | None = None
+    """The receiver, or the receivers, whose law holds; None: the natural one of each format."""
     input_format: str | None = None
     at: tuple[str, ...] = ()
     """JSON pointers to look at, for shapes that nobody could guess."""
@@ -152,7 +152,8 @@ class Audit:
         self.memory = Memory()
         self.only = formats.format(options.input_format) if options.input_format else None
         self.globs = globs_of(options.include, options.exclude)
-        self.named_law = targets.law(options.target) if options.target is not None else None
+        self.named = tuple(targets.law(name) for name in ([options.target] if isinstance(options.target, str) else options.target or ()))
+        """The laws that the user named; empty: the natural one of each format."""
         self._told = 0
         """How many bytes of the source that is being read progress was told of."""
 
@@ -324,21 +325,33 @@ class Audit:
     # --------------------------------------------------------------------------------------------------------- judging
 
     def judge(self, stored: Stored, outcome: Outcome) -> None:
-        """Pair one trajectory, run the rules its ledger calls for, and enter what they find."""
+        """Pair one trajectory, run the rules its ledger calls for, and enter what they find; counts are those under the first law."""
+        stored.trajectory.sent = stored.trajectory.sent or self.options.sent
+        first, *others = self.named or (self._natural(stored.trajectory),)
+        found = self._judged(stored, first, outcome)
+        if others:
+            from toolaudit.entries import merged
+
+            for law in others:
+                found = merged(found, self._judged(stored, law, Outcome(given=Input(path=outcome.given.path))))
+            outcome.given.target = ",".join(law.name for law in self.named)
+        outcome.findings += found
+
+    def _judged(self, stored: Stored, law: targets.Law, outcome: Outcome) -> list[Entry]:
+        """What is found in a trajectory under one law; what is counted goes into the outcome."""
         trajectory = stored.trajectory
-        trajectory.sent = trajectory.sent or self.options.sent
-        ledger = pair(trajectory, self._law(trajectory.format))
+        ledger = pair(trajectory, law)
         messages = stored.messages() if self.raw else ()
         found = [finding for finding in self.findings(ledger, messages) if finding.turn not in trajectory.told]
         if trajectory.format:
             tally(ledger, outcome)
-        if found:
-            self._enter(ledger, found, outcome, stored)
+        entries = self._entries(ledger, found, outcome, stored) if found else []
         ledger.let_go()
+        return entries
 
-    def _law(self, form: str) -> targets.Law:
-        """The law to judge by; what belongs to no format is judged by none in particular."""
-        return self.named_law or targets.law(formats.format(form or formats.names()[0]).TARGET)
+    def _natural(self, trajectory: Trajectory) -> targets.Law:
+        """The law to judge by unless one is named; what belongs to no format is judged by none in particular."""
+        return targets.proven(trajectory, formats.format(trajectory.format or formats.names()[0]).TARGET)
 
     def findings(self, ledger: Ledger, messages: Iterable[tuple[JSON, Place]] = ()) -> Iterator[Finding]:
         """What the chosen rules find on a ledger, before any law is applied; `messages` are those as stored."""
@@ -347,7 +360,7 @@ class Audit:
         for check in rules.called_for(self.chosen, frozenset(signs)):
             yield from check(ledger, context)
 
-    def _enter(self, ledger: Ledger, found: list[Finding], outcome: Outcome, stored: Stored) -> None:
+    def _entries(self, ledger: Ledger, found: list[Finding], outcome: Outcome, stored: Stored) -> list[Entry]:
         from toolaudit.entries import Whereabouts, entries, judged  # a healthy run needs none of it
 
         where = Whereabouts(
@@ -358,14 +371,14 @@ class Audit:
             content=self.options.content,
         )
         own = {p.call.id for p in ledger.pairs}
-        for entry in entries(ledger, list(judged(ledger, found, named=self.named_law is not None)), where):
-            outcome.findings.append(entry)
-            if (
-                entry.rule in ("orphan-result", "dropped-assistant-turn")
-                and entry.call_id not in own
-                and not recurring(entry.call_id or "")
-            ):
-                outcome.orphans.append(entry)
+        made = list(entries(ledger, list(judged(ledger, found, named=bool(self.named))), where))
+        outcome.orphans += [
+            entry for entry in made if entry.rule in _LOST and entry.call_id not in own and not recurring(entry.call_id or "")
+        ]
+        return made
+
+
+_LOST = frozenset({"orphan-result", "dropped-assistant-turn"})
 
 
 def tally(ledger: Ledger, outcome: Outcome) -> None:

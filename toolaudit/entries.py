@@ -152,6 +152,30 @@ def _scenes(ledger: Ledger, where: Whereabouts) -> Callable[[Finding], tuple[Row
     return Stage(ledger, content=where.content).scene
 
 
+def merged(found: list[Entry], more: list[Entry]) -> list[Entry]:
+    """The findings of one trajectory under several laws: what is found under more than one is told once, with the verdict of each.
+
+    It has the severity, and the words, of the law that takes it worst.
+    """
+    known = {_identity(entry): index for index, entry in enumerate(found)}
+    behind: dict[int, list[Entry]] = {}
+    at = -1
+    for entry in more:
+        index = known.get(_identity(entry))
+        if index is None:
+            behind.setdefault(at, []).append(entry)
+            continue
+        at, same = index, found[index]
+        same.verdicts = {**same.verdicts, **entry.verdicts}
+        if entry.severity > same.severity:
+            same.severity, same.target, same.message, same.help = entry.severity, entry.target, entry.message, entry.help
+    return [*behind.get(-1, ()), *(one for index, entry in enumerate(found) for one in (entry, *behind.get(index, ())))]
+
+
+def _identity(entry: Entry) -> tuple[object, ...]:
+    return (entry.rule, entry.line, entry.pointer, entry.inner, entry.call_id)
+
+
 def uncertain(found: list[Entry], salvaged: set[str]) -> tuple[list[Entry], list[Entry]]:
     """The findings of a source that has unreadable records, and those that are taken back: what is missing may stand in one of those.
 

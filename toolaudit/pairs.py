@@ -38,7 +38,7 @@ class Pairs(Audit):
         """Pair one trajectory and write its lines."""
         trajectory = stored.trajectory
         trajectory.sent = trajectory.sent or self.options.sent
-        ledger = paired(trajectory, self._law(trajectory.format))
+        ledger = paired(trajectory, self.named[0] if self.named else self._natural(trajectory))
         if trajectory.format:
             tally(ledger, outcome)
         for line in lines(ledger, outcome.given.path, stored.document, stored.first_line):

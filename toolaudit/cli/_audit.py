@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -79,7 +79,7 @@ def options(given: Given, *, scenes: bool = False) -> Options:
     extend = [*split(given.extend_select), *(["malformed-message"] if given.check_shape else [])]
     return Options(
         rules=_picked(given, extend),
-        target=chosen("target", given.target, targets.names()) if given.target is not None else None,
+        target=_targets([given.target] if isinstance(given.target, str) else given.target),
         input_format=chosen("format", given.input_format, formats.names()) if given.input_format is not None else None,
         at=tuple(map(pointer, given.at)),
         sent=given.sent,
@@ -92,6 +92,11 @@ def options(given: Given, *, scenes: bool = False) -> Options:
         include=tuple(split(given.include)),
         exclude=tuple(split(given.exclude)),
     )
+
+
+def _targets(named: Sequence[str]) -> tuple[str, ...] | None:
+    """The targets named, each once; None where none is, and the natural one of each format holds."""
+    return tuple(dict.fromkeys(chosen("target", name, targets.names()) for name in split(named))) or None
 
 
 def _picked(given: Given, extend: list[str]) -> frozenset[str] | None:

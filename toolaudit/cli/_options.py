@@ -27,6 +27,15 @@ def _names(flag: str, text: str, names: Callable[[], list[str]]) -> OptionInfo:
 
 
 Target: TypeAlias = Annotated[str | None, _names("--target", "Judge by this receiver's law; see `toolaudit targets`.", target_names)]
+Targets: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        metavar="NAMES",
+        help="Judge by these receivers' laws (comma list, repeatable); see `toolaudit targets`.",
+        autocompletion=target_names,
+    ),
+]
 Sent: TypeAlias = Annotated[bool, typer.Option("--sent", help="The transcripts were sent as they stand: an unanswered end is missing.")]
 InputFormat: TypeAlias = Annotated[str | None, _names("--input-format", "Read as this format; see `toolaudit formats`.", format_names)]
 At: TypeAlias = Annotated[

@@ -19,7 +19,7 @@ from toolaudit.cli._options import (
     RecordSize,
     Sent,
     StdinFilename,
-    Target,
+    Targets,
     Verbose,
 )
 
@@ -48,7 +48,7 @@ def check(
     ignore: Annotated[list[str] | None, _listing("--ignore", "Do not run these (comma list, repeatable).")] = None,
     fail_on: Annotated[str, typer.Option(metavar="SEVERITY", help="Least severity to exit 1: error, warning, note or never.")] = "warning",
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 in spite of findings (never of an incomplete audit).")] = False,
-    target: Target = None,
+    target: Targets = None,
     sent: Sent = False,
     deep: Annotated[bool, typer.Option("--deep", help="Text rules read whole results instead of their heads and tails.")] = False,
     jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Number of worker processes (default: one a core).")] = None,

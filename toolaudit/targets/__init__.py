@@ -1,15 +1,17 @@
 """Targets: who would receive a transcript, and the law each one lays down. A target is one data file, found by its name.
 
 The law answers two questions. *How does it read?* (`joins`, `answers`, `container`: what the pairing follows.) *What does it do with
-a fault?* (`line`: the verdict, the error text a user would see, and the evidence for both.)
+a fault?* (`line`: the verdict, the error text a user would see, and the evidence for both.) A vendor whose API has the shape of another's
+extends that law: what its file does not speak of is as there.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct, field
 
 from toolaudit import folders
@@ -48,6 +50,8 @@ class Law(Struct, kw_only=True, frozen=True):
     name: str
     title: str
     about: str
+    extends: str = ""
+    """The target that this one is like, but for what its own file says; empty for a law that stands alone."""
     joins: bool
     """Neighbouring messages of one role are read as one turn."""
     answers: Literal["next-turn", "run", "anywhere"]
@@ -87,6 +91,17 @@ def vendor_of(address: str) -> str | None:
     return next((one.name for one in laws if one.hosts and re.search(one.hosts, address)), None)
 
 
+def proven(trajectory: Trajectory, natural: str) -> Law:
+    """The law that holds for a trajectory unless the user names another: that of the vendor whose address it was sent to, where that is
+    one whose API has the shape of the `natural` target; else the natural one.
+    """
+    if trajectory.vendor is not None and trajectory.vendor != natural and trajectory.vendor in names():
+        vendor = law(trajectory.vendor)
+        if vendor.extends == natural:
+            return vendor
+    return law(natural)
+
+
 SEVERITY: dict[str, Severity] = {"rejected": Severity.ERROR, "degraded": Severity.WARNING, "accepted": Severity.NOTE}
 
 
@@ -106,22 +121,32 @@ def law(name: str) -> Law:
     """The law of the target called `name`. Raises UsageError, with the names there are, for one that no file has."""
     if name not in names():
         raise UsageError(f"no target is called `{name}`", f"choose one of {', '.join(names())}")
-    return _table().get(name) or read(name)
+    stored = _table().get(name)
+    return read(name) if stored is None else msgspec.json.decode(stored, type=Law)
 
 
 @functools.cache
-def _table() -> dict[str, Law]:
-    return folders.table(__path__[0], Law)
+def _table() -> dict[str, msgspec.Raw]:
+    return folders.table(__path__[0], msgspec.Raw)
 
 
 def read(name: str) -> Law:
-    """The law in the file of the target called `name`."""
+    """The law in the file of the target called `name`, with what it has of the one that it extends."""
+    return msgspec.convert(_said(name), Law)
+
+
+def _said(name: str) -> dict[str, Any]:
+    """What the file of a target says, on top of that which it extends. A rule that it speaks of is wholly its own, with all cases."""
     import tomllib
     from pathlib import Path
 
-    import msgspec
-
-    return msgspec.convert(tomllib.loads(Path(__path__[0], f"{name}.toml").read_text("utf-8")), Law)
+    own = tomllib.loads(Path(__path__[0], f"{name}.toml").read_text("utf-8"))
+    if "extends" not in own:
+        return own
+    below = _said(own["extends"])
+    lines = own.get("line", [])
+    rules = {line["rule"] for line in lines}
+    return {**below, "models": "", "hosts": "", **own, "line": lines + [line for line in below["line"] if line["rule"] not in rules]}
 
 
 @functools.cache
