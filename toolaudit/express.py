@@ -63,6 +63,10 @@ class _ToolCall(Struct, gc=False):
     tool_call_id: Any = None
 
 
+Never: TypeAlias = Literal["\0"] | None
+"""The type of a key with which a record may be something else than it seems: only null is let through."""
+
+
 class Message(Struct, gc=False):
     """A message of either Messages or Chat, or an item of Responses."""
 
@@ -86,13 +90,11 @@ class Message(Struct, gc=False):
     parts: Any = None
     caller: Any = None
     async_: Any = msgspec.field(default=None, name="async")
+    tool_plan: Never = None
+    tool_name: Never = None
     reasoning_content: Any = None
     reasoning: Any = None
     reasoning_details: Any = None
-
-
-Never: TypeAlias = Literal["\0"] | None
-"""The type of a key with which a record may be something else than it seems: only null is let through."""
 
 
 class _Body(Struct, gc=False):

@@ -45,8 +45,6 @@ def _provider(value: dict[str, JSON]) -> str | None:
     turns = sequence(value.get("conversations"))
     if turns and all({"from", "value"} <= mapping(turn).keys() for turn in turns):
         return "a ShareGPT conversation"
-    if isinstance(value.get("done"), bool) and isinstance(value.get("message"), dict) and has(value, "model"):
-        return "an Ollama response"
     return "a Gemini interaction" if value.get("object") == "interaction" or _is_interaction(value) else None
 
 

@@ -108,8 +108,8 @@ def recognise_message(value: JSON) -> Evidence | None:
     """Evidence that `value` is one message."""
     if not isinstance(value, dict) or not isinstance(value.get("role"), str) or isinstance(value.get("parts"), list):
         return None
-    if _holds_calls(value):
-        return Evidence(STRONG, "`tool_calls`")
+    if (strength := _of_calls(value)) is not None:
+        return Evidence(strength, "`tool_calls`")
     if "tool_call_id" in value or (value["role"] == "function" and has(value, "name")):
         return Evidence(STRONG - 5, "results that name a call")
     if value["role"] == "developer" or has(value, "refusal", "weight", "finish_reason"):
@@ -123,11 +123,15 @@ def recognise_message(value: JSON) -> Evidence | None:
     return Evidence(BARE, "messages") if isinstance(content, str) or value["role"] in _ROLES else Evidence(BARE - 5, "messages")
 
 
-def _holds_calls(value: dict[str, JSON]) -> bool:
-    """Calls in the shape of this format. A bare `tool` role proves nothing: logs of other kinds have it too."""
-    calls = sequence(value.get("tool_calls"))
-    shaped = any(isinstance(mapping(call).get(key), dict) for call in calls for key in ("function", "custom"))
-    return shaped or isinstance(value.get("function_call"), dict) or value.get("tool_calls") == []
+def _of_calls(value: dict[str, JSON]) -> int | None:
+    """What calls in the shape of this format prove. A bare `tool` role proves nothing: logs of other kinds have it too."""
+    if isinstance(value.get("function_call"), dict):
+        return STRONG
+    calls = [mapping(call) for call in sequence(value.get("tool_calls"))]
+    shaped = [call for call in calls if isinstance(call.get("function"), dict) or isinstance(call.get("custom"), dict)]
+    if any(has(call, "type", "custom") or isinstance(call["function"].get("arguments"), str) for call in shaped):
+        return STRONG
+    return MEDIUM if shaped or value.get("tool_calls") == [] else None
 
 
 # ------------------------------------------------------------------------------------------------------------------- reading
