@@ -67,8 +67,8 @@ class Format(Protocol):
         """Every message of a value that `read` takes, as stored, with its place."""
 
 
-# A format may also define `ADDRESS`, a pattern of the addresses of its API; and `is_response(value) -> bool`, where its responses do
-# not say so by keys that those of others have too.
+# A format may also define `ADDRESS`, a pattern of the addresses of its API, with `fits(value) -> bool`, whether a body may be a request
+# where only the address can tell; and `is_response(value) -> bool`, where its responses do not say so by keys that others have too.
 
 
 class Session(Protocol):

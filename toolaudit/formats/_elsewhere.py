@@ -45,11 +45,7 @@ def _provider(value: dict[str, JSON]) -> str | None:
     turns = sequence(value.get("conversations"))
     if turns and all({"from", "value"} <= mapping(turn).keys() for turn in turns):
         return "a ShareGPT conversation"
-    return "a Gemini interaction" if value.get("object") == "interaction" or _is_interaction(value) else None
-
-
-def _is_interaction(value: dict[str, JSON]) -> bool:
-    return isinstance(value.get("steps"), list) and isinstance(value.get("status"), str)
+    return None
 
 
 def _log(value: dict[str, JSON]) -> str | None:

@@ -25,6 +25,10 @@ _ANSWERS = frozenset({"response", "output", "completion", "result", "resp", "rep
 _STATUS = ("status", "status_code", "response", "http_status", "response_status")
 
 
+def _no(_: JSON) -> bool:
+    return False
+
+
 class Found(Struct, kw_only=True):
     """A value that a format recognised."""
 
@@ -138,6 +142,8 @@ class Search:
             return
         form = next((f for f in self.formats if (a := getattr(f, "ADDRESS", None)) and regex(a).search(one.address)), None)
         evidence = form.recognise(request.value) if form is not None else None
+        if form is not None and evidence is None and getattr(form, "fits", _no)(request.value):
+            evidence = Evidence(BARE, "its address")
         if form is not None and evidence is not None:
             found: Seen | None = Found(format=form, value=request.value, place=request.place, evidence=evidence)
         else:

@@ -181,7 +181,10 @@ def recognise_message(value: JSON) -> Evidence | None:
 
 def _tool_item(value: dict[str, JSON], kind: str) -> Evidence | None:
     links = ("call_id", "id", "approval_request_id", "output", "arguments", "status")
-    return Evidence(STRONG, f"`{kind}` items") if any(key in value for key in links) and "role" not in value else None
+    if "role" in value or not any(key in value for key in links):
+        return None
+    plain = kind == "function_call" and not has(value, "call_id") and not isinstance(value.get("arguments"), str)  # others have it too
+    return Evidence(MEDIUM if plain else STRONG, f"`{kind}` items")
 
 
 def _message_item(value: dict[str, JSON]) -> Evidence | None:
