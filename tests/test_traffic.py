@@ -144,3 +144,54 @@ def test_a_cassette_cut_anywhere_is_read_or_refused_in_a_sentence(tmp_path: Path
         found = report(tmp_path, whole[:end])
         given = found["inputs"][0]
         assert given["status"] == "read" or given["reason"]
+
+
+# ------------------------------------------------------------------------------------------------------------------- batches
+
+LINES: dict[str, JSON] = {
+    "OpenAI": {"custom_id": "1", "method": "POST", "url": "/v1/chat/completions", "body": OPEN},
+    "Mistral": {"custom_id": "1", "body": OPEN},
+    "Anthropic": {
+        "custom_id": "1",
+        "params": {
+            "model": "claude-sonnet-4-5",
+            "max_tokens": 9,
+            "messages": [
+                {"role": "user", "content": "q"},
+                {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "a", "input": {}}]},
+            ],
+        },
+    },
+    "Gemini": {
+        "key": "1",
+        "request": {
+            "contents": [
+                {"role": "user", "parts": [{"text": "q"}]},
+                {"role": "model", "parts": [{"functionCall": {"name": "a", "args": {}}}]},
+            ]
+        },
+    },
+    "Bedrock": {
+        "recordId": "1",
+        "modelInput": {
+            "schemaVersion": "messages-v1",
+            "messages": [
+                {"role": "user", "content": [{"text": "q"}]},
+                {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "a", "input": {}}}]},
+            ],
+        },
+    },
+    "a log": {"type": "request", "data": OPEN},
+}
+
+
+@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+def test_a_line_of_a_batch_is_judged_as_sent(tmp_path: Path, line: JSON) -> None:
+    found = report(tmp_path, json.dumps(line) + "\n", "batch.jsonl")
+    assert "missing-result" in [finding["rule"] for finding in found["findings"]]
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_the_status_of_a_line_says_whether_it_was_taken(tmp_path: Path, status: int) -> None:
+    found = report(tmp_path, json.dumps({"status": status, "request": OPEN}), "log.jsonl")
+    assert [finding["severity"] for finding in found["findings"]] == ["warning" if status == 200 else "error"]

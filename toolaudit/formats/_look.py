@@ -22,6 +22,8 @@ DEPTH = 6
 """How many wrappers deep a transcript is looked for."""
 
 _ANSWERS = frozenset({"response", "output", "completion", "result", "resp", "reply", "answer", "res", "response_body", "outputs"})
+_BATCH = {"custom_id": ("body", "params"), "recordId": ("modelInput",), "key": ("request",)}
+"""By what a line of a batch is known, and where its request stands: OpenAI, Mistral, Groq and Anthropic; Bedrock; Gemini and Vertex."""
 _STATUS = ("status", "status_code", "response", "http_status", "response_status")
 
 
@@ -224,7 +226,7 @@ def _joined(wrapper: dict[str, JSON], seen: list[tuple[str | int, Seen]]) -> Ite
     asked = [one for key, one in seen if isinstance(one, Found) and not _is_answer(key, one) and not one.is_response]
     if len(asked) == 1 and len(answers) <= 1:
         request = asked[0]
-        request.sent = request.sent or has(wrapper, *_STATUS) or bool(answers)
+        request.sent = request.sent or has(wrapper, *_STATUS) or bool(answers) or _is_sent(wrapper)
         status = next((wrapper[key] for key in _STATUS if isinstance(wrapper.get(key), int)), 0)
         request.accepted = request.accepted or 200 <= status < 300
         if answers and (answer := _answer_value(answers[0])) is not None:
@@ -235,6 +237,13 @@ def _joined(wrapper: dict[str, JSON], seen: list[tuple[str | int, Seen]]) -> Ite
         if isinstance(one, Loose) and one.message.key is None and key is not None:
             one.message = Message(one.message.value, one.message.place, key)
         yield one
+
+
+def _is_sent(wrapper: dict[str, JSON]) -> bool:
+    """Whether a wrapper is a line of a batch, of any provider, or of a log that tells requests from responses."""
+    if wrapper.get("type") == "request" or wrapper.get("event") == "request":
+        return True
+    return any(key in wrapper and has(wrapper, *bodies) for key, bodies in _BATCH.items())
 
 
 def _without_copies(seen: list[tuple[str | int, Seen]]) -> list[tuple[str | int, Seen]]:
