@@ -83,6 +83,25 @@ def test_traffic_is_judged_by_the_law_of_the_vendor_it_was_sent_to() -> None:
     assert not [entry for entry in audit(body).findings if entry.severity > Severity.NOTE], "a shape proves no vendor"
 
 
+def test_the_name_of_a_model_proves_its_vendor_unless_it_has_a_route(tmp_path: Path) -> None:
+    body = (ASK, turn("a1"), answer("a1"), turn("a1"), answer("a1", "5 C"), SAY)
+    told = {"kimi-k2": "kimi", "grok-4": "xai", "moonshotai/kimi-k2": "openai-chat", "kimi-k2:free": "openai-chat", "gpt-5": "openai-chat"}
+    for model, target in told.items():
+        (tmp_path / "t.jsonl").write_text(json.dumps(chat(*body, model=model)) + "\n")
+        for given in (tmp_path / "t.jsonl", chat(*body, model=model)):  # the short way and the long one
+            report = audit(given)
+            assert report.inputs[0].target == target
+            assert [e.severity for e in report.findings] == [Severity.ERROR if target == "kimi" else Severity.NOTE]
+
+
+def test_a_healthy_transcript_of_a_vendor_is_judged_by_its_law_on_the_short_way_too(tmp_path: Path) -> None:
+    record = {"request": {"url": "https://api.x.ai/v1/chat/completions", "body": chat(ASK, turn("a1"), answer("a1"), SAY)}}
+    for index, value in enumerate((chat(ASK, turn("a1"), answer("a1"), SAY, model="grok-4"), record)):
+        path = tmp_path / f"{index}.jsonl"
+        path.write_text(json.dumps(value) + "\n")
+        assert audit(path).inputs[0].target == "xai"
+
+
 def test_a_finding_under_several_laws_is_told_once_with_the_verdict_of_each() -> None:
     found = audit(SPLIT, Options(target=("anthropic", "gemini", "openai-responses"))).findings
     assert [entry.rule for entry in found] == ["split-results"]

@@ -28,6 +28,7 @@ from toolaudit.formats._look import DEPTH
 from toolaudit.hints import SENTENCE, WINDOW, is_plain, may_hold_traffic, may_report_failure
 from toolaudit.rules._again import must_not_be_done_twice, nature
 from toolaudit.rules._declared import is_valid
+from toolaudit.targets import vendor_of_model
 
 _NOTHING = Raw(b"")
 _ENDS = frozenset({"stop", "length", "content_filter", "end_turn", "max_tokens", "stop_sequence", "refusal", "completed"})
@@ -120,6 +121,7 @@ class _Body(Struct, gc=False):
     thinking: Any = None
     error: Any = None
     has_more: Any = None
+    model: Any = None
 
 
 class Element(_Body, gc=False):
@@ -129,7 +131,7 @@ class Element(_Body, gc=False):
     type: Any = None
 
 
-_NAMES = tuple(name for name in Element.__struct_fields__ if name not in ("messages", "input", "tools"))
+_NAMES = tuple(name for name in Element.__struct_fields__ if name not in ("messages", "input", "tools", "model"))
 _BESIDE = {kind: attrgetter(*(name for name in _NAMES if hasattr(kind, name))) for kind in (_Body, Element)}
 _NOTHING_BESIDE = {kind: get(kind()) for kind, get in _BESIDE.items()}
 _decode = msgspec.json.Decoder(_Body).decode
@@ -193,6 +195,8 @@ def _ordinary(body: _Body) -> tuple[bytes, list[Message], bool]:
     kind = type(body)
     if (body.messages is None) == (body.input is None) or _BESIDE[kind](body) != _NOTHING_BESIDE[kind]:
         raise NotProved
+    if isinstance(body.model, str) and vendor_of_model(body.model) is not None:
+        raise NotProved  # a law of its own holds
     return bytes(body.tools), body.messages if body.messages is not None else body.input or [], body.messages is None
 
 
@@ -229,6 +233,8 @@ def _wrapped(data: bytes, depth: int) -> tuple[bytes, list[Message], bool]:
         raise NotProved from None
     if not _SAYS_WHAT_IT_IS.isdisjoint(children):
         raise NotProved
+    if any(bytes(children[key])[:5] == b'"http' for key in ("url", "uri") if key in children):
+        raise NotProved  # an address may prove whose law holds
     found: tuple[bytes, list[Message], bool] | None = None
     for raw in children.values():
         child = bytes(raw)

@@ -91,14 +91,33 @@ def vendor_of(address: str) -> str | None:
     return next((one.name for one in laws if one.hosts and re.search(one.hosts, address)), None)
 
 
-def proven(trajectory: Trajectory, natural: str) -> Law:
-    """The law that holds for a trajectory unless the user names another: that of the vendor whose address it was sent to, where that is
-    one whose API has the shape of the `natural` target; else the natural one.
+class _Names(Struct, frozen=True):
+    """Of a law, by what it is known."""
+
+    extends: str = ""
+    models: str = ""
+
+
+@functools.lru_cache(maxsize=256)
+def vendor_of_model(model: str) -> str | None:
+    """The name of the target that a model belongs to, of those whose API has the shape of another's. A name with a route in it
+    (`deepseek/deepseek-chat`, `qwen3:8b`) is that of a router's, or of a server's: who receives it is not said.
     """
-    if trajectory.vendor is not None and trajectory.vendor != natural and trajectory.vendor in names():
-        vendor = law(trajectory.vendor)
-        if vendor.extends == natural:
-            return vendor
+    if "/" in model or ":" in model:
+        return None
+    known = ((name, msgspec.json.decode(stored, type=_Names)) for name, stored in _table().items())
+    return next((name for name, one in known if one.extends and one.models and re.match(one.models, model, re.IGNORECASE)), None)
+
+
+def proven(trajectory: Trajectory, natural: str) -> Law:
+    """The law that holds for a trajectory unless the user names another: that of the vendor whose address it was sent to, or else whose
+    model it names, where that is one whose API has the shape of the `natural` target; else the natural one.
+    """
+    vendor = trajectory.vendor
+    if vendor is None and trajectory.model is not None:
+        vendor = vendor_of_model(trajectory.model)
+    if vendor is not None and vendor != natural and vendor in names() and law(vendor).extends == natural:
+        return law(vendor)
     return law(natural)
 
 
