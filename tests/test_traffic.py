@@ -101,7 +101,7 @@ def test_a_body_that_cannot_be_unpacked_is_no_request(data: bytes) -> None:
 def test_a_body_that_unfolds_without_end_is_cut() -> None:
     bomb = base64.b64encode(gzip.compress(bytes(1 << 27), mtime=0)).decode()
     found = exchange({"request": {"uri": ADDRESS, "body": bomb}, "response": None}, Place(1))
-    assert found is not None and found.request is None
+    assert found is not None and (found.request is None or found.request.value is None)
 
 
 # ---------------------------------------------------------------------------------------------------------------------- YAML

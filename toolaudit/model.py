@@ -247,6 +247,15 @@ class Unknown(Struct, kw_only=True, gc=False):
     """A shape inside a recognised format, a record that is not JSON, or a value that two formats claim."""
 
 
+class StreamFault(Struct, frozen=True):
+    """What is wrong with the events of a response, as against what they say."""
+
+    rule: Literal["index-collision", "missing-index", "unfinished-stream"]
+    place: Place
+    call_id: str | None = None
+    tool: str | None = None
+
+
 class Trajectory(Struct, kw_only=True, gc=False):
     """One conversation, in order, with what is known about it."""
 
@@ -290,6 +299,10 @@ class Trajectory(Struct, kw_only=True, gc=False):
     parallel: bool | None = None
     """The request's `parallel_tool_calls` (or its opposite number), when set."""
     unknown: list[Unknown] = field(default_factory=list)
+    streamed: bool = False
+    """A response that was put together from its events: what it asks for is answered elsewhere."""
+    faults: list[StreamFault] = field(default_factory=list)
+    """What is wrong with those events."""
 
     def parts(self) -> Iterator[tuple[Turn, Part]]:
         """Every part with its turn, in order."""

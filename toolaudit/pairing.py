@@ -549,7 +549,7 @@ class _Pairing:
             return "unjudged", "shared-id"
         if batch.last and not self._known_late(batch):
             answer = 0 < self.trajectory.sent_turns < batch.turns[0].number  # the next request is where its results are
-            return "open", "answer" if answer else "pending"
+            return "open", "answer" if answer or self.trajectory.streamed else "pending"
         return "missing", ""
 
     def _shares_id(self, pair: Pair) -> bool:

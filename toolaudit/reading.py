@@ -238,10 +238,10 @@ class Reading:
         self.session = session
         self.given.format = self.given.format or getattr(session, "format", None)
         self.understood += 1
-        return [self._of_session(session, trajectory) for trajectory in found]
+        return [self._of_session(session, trajectory, None if record.number else record) for trajectory in found]
 
-    def _of_session(self, session: Session, trajectory: Trajectory) -> Stored:
-        return self._stored(trajectory, lambda: session.messages(trajectory), None)
+    def _of_session(self, session: Session, trajectory: Trajectory, document: Record | None = None) -> Stored:
+        return self._stored(trajectory, lambda: session.messages(trajectory), document)
 
     def _run(self, item: Item, rest: Iterator[Item]) -> Item | None:
         """Take records as messages of a log, as long as they certainly are; what came then."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolaudit.formats._json import has, kind_of, mapping, sequence
+from toolaudit.formats._json import has, kind_of, mapping, sequence, text_or_none
 from toolaudit.model import JSON
 
 _STREAM_TYPES: Final = frozenset(
     {"message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta", "content_block_stop", "ping"}
 )
 _CONVERSE_EVENTS: Final = ("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop")
+_COHERE_V1: Final = frozenset({"stream-start", "text-generation", "tool-calls-generation", "tool-calls-chunk", "stream-end"})
 
 
 def elsewhere(value: dict[str, JSON]) -> str | None:
@@ -23,13 +24,18 @@ def elsewhere(value: dict[str, JSON]) -> str | None:
 
 
 def _stream(value: dict[str, JSON]) -> str | None:
-    kind = kind_of(value) or ""
+    """An event that stands alone, or among what is none: a stream is read as a whole, before anybody looks here."""
+    kind, event_type = kind_of(value) or "", text_or_none(value.get("event_type")) or ""
     if value.get("object") == "chat.completion.chunk":
         return "the chunk of a Chat stream"
     if kind in _STREAM_TYPES and "role" not in value:
         return "an event of a Messages stream"
     if kind.startswith("response.") and has(value, "sequence_number", "response", "item", "item_id", "output_index", "event_id"):
         return "an event of a Responses stream"
+    if event_type.startswith(("interaction.", "step.", "content.")):
+        return "an event of an Interactions stream"
+    if event_type in _COHERE_V1:
+        return "an event of a Cohere v1 stream"
     return "an event of a Converse stream" if any(isinstance(value.get(key), dict) for key in _CONVERSE_EVENTS) else None
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from toolaudit.formats._events import is_text, of_frames, of_text
 from toolaudit.formats._json import has, mapping, text_or_none
 from toolaudit.model import JSON, Place
 
 MOST = 1 << 26
 """A compressed body is unpacked up to so many bytes."""
-_GZIP = "H4sI"
-"""How base64 of gzip begins."""
+_BINARY = ("H4sI", "AAA")
+"""How base64 of gzip begins, and that of the frames of an event stream."""
 
 
 class Body(Struct):
@@ -73,27 +74,27 @@ def _stored(body: JSON, place: Place, *, base64: bool) -> Body | None:
 
 
 def _text(text: str, place: Place, *, base64: bool) -> Body | None:
-    """The value in a text; what stands within is found by keys in that text."""
-    if base64 or text.startswith(_GZIP):
-        unpacked = _unpacked(text)
-        if unpacked is None:
-            return Body(None, place, stream=True)  # frames of an event stream are binary
-        text = unpacked
-    head = text.lstrip()[:8]
-    if head.startswith(("data:", "event:", "id:", ": ")):
-        return Body(None, place, stream=True)
-    if not head.startswith(("{", "[")):
-        return None
+    """The value in a text; what stands within is found by keys in that text. Of a stream it is the list of its events."""
     import orjson
 
+    inner = Place(place.record, place.path, ())
+    if base64 or text.startswith(_BINARY):
+        unpacked = _unpacked(text)
+        if isinstance(unpacked, bytes):
+            return Body(of_frames(unpacked) or None, inner, stream=True)
+        text = unpacked
+    if is_text(text):
+        return Body(of_text(text) or None, inner, stream=True)
+    if not text.lstrip()[:1].startswith(("{", "[")):
+        return None
     try:
-        return Body(orjson.loads(text), Place(place.record, place.path, ()))
+        return Body(orjson.loads(text), inner)
     except orjson.JSONDecodeError:
-        return Body(None, place, stream=True) if "\n{" in text else None
+        return Body(of_text(text) or None, inner, stream=True) if "\n{" in text else None
 
 
-def _unpacked(text: str) -> str | None:
-    """The text in base64, perhaps compressed; None where it is none."""
+def _unpacked(text: str) -> str | bytes:
+    """What is in base64, perhaps compressed: text, or the bytes that are none. Empty where it cannot be unpacked."""
     import binascii
     import zlib
     from base64 import b64decode
@@ -102,6 +103,9 @@ def _unpacked(text: str) -> str | None:
         data = b64decode(text, validate=True)
         if data[:2] == b"\x1f\x8b":
             data = zlib.decompressobj(31).decompress(data, MOST)
-        return data.decode()
     except (binascii.Error, ValueError, zlib.error):
-        return None
+        return ""
+    try:
+        return data if data[:2] == b"\0\0" else data.decode()
+    except UnicodeDecodeError:
+        return data

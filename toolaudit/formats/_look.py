@@ -13,8 +13,9 @@ from msgspec import Struct
 from toolaudit import formats, targets
 from toolaudit.formats import BARE, Evidence, Format, Message
 from toolaudit.formats._elsewhere import elsewhere
+from toolaudit.formats._events import is_text, of_text
 from toolaudit.formats._exchange import Exchange, exchange
-from toolaudit.formats._json import has, mapping, name_of, session_key
+from toolaudit.formats._json import has, mapping, name_of, number, session_key
 from toolaudit.model import JSON, Place, Trajectory
 from toolaudit.regex import regex
 
@@ -59,12 +60,33 @@ class Found(Struct, kw_only=True):
 
     def read(self) -> Iterator[Trajectory]:
         """The trajectories in it."""
-        for trajectory in self.format.read(self.value, self.place, self.answer):
+        answer = self.answer
+        events = answer if answer is not None and isinstance(answer[0], list) else None
+        for trajectory in self.format.read(self.value, self.place, None if events else answer):
+            if events is not None:
+                _answer(trajectory, *events)
             trajectory.id = self.id or trajectory.id
             trajectory.sent = trajectory.sent or self.sent
             trajectory.vendor = trajectory.vendor or self.vendor
             trajectory.accepted = trajectory.accepted or self.accepted
             yield trajectory
+
+
+def streamed(events: JSON) -> Format | None:
+    """The format of the stream that a list holds the events of."""
+    kinds = [form for form in formats.formats() if hasattr(form, "OF")]
+    certain = (form for form in kinds if form.recognise(events) is not None)
+    return next(certain, None) or next((form for form in kinds if getattr(form, "fits", _no)(events)), None)
+
+
+def _answer(trajectory: Trajectory, events: JSON, place: Place) -> None:
+    """Put what came back as a stream behind the request."""
+    trajectory.sent, trajectory.sent_turns = True, len(trajectory.turns)
+    form = streamed(events)
+    for came in form.read(events, place) if form is not None else ():
+        trajectory.turns = number([*trajectory.turns, *came.turns])
+        trajectory.faults, trajectory.unknown = came.faults, trajectory.unknown + came.unknown
+        return  # further ones are other branches
 
 
 class Tie(Struct, kw_only=True):
@@ -156,8 +178,8 @@ class Search:
         found.id, found.sent, found.vendor = name, True, targets.vendor_of(one.address)
         found.accepted = one.status is not None and 200 <= one.status < 300
         if response is not None:
-            found.stream = response.stream
-            found.answer = None if response.stream or (one.status or 200) >= 400 else (response.value, response.place)
+            found.stream = response.stream and streamed(response.value) is None
+            found.answer = None if found.stream or (one.status or 200) >= 400 else (response.value, response.place)
         yield found
 
     def _answered(self, request: Found, value: dict[str, JSON]) -> None:
@@ -205,7 +227,9 @@ _BODY = ('"messages"', '"input"', '"role"', '"choices"', '"output"', '"content"'
 
 
 def _may_be_json(text: str) -> bool:
-    """A string that holds a body as it went over the wire: loggers store them so."""
+    """A string that holds a body, or an event stream, as it went over the wire: loggers store them so."""
+    if is_text(text):
+        return "data: {" in text or "data:{" in text
     return text[:1] in ("{", "[") and len(text) > 16 and any(key in text for key in _BODY)
 
 
@@ -213,6 +237,8 @@ def _decoded(text: str) -> JSON:
     """The value in a JSON text; None where it is none."""
     import orjson
 
+    if is_text(text):
+        return of_text(text)
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

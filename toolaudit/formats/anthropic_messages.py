@@ -80,6 +80,11 @@ def _as_response(value: dict[str, JSON]) -> Evidence | None:
     return None
 
 
+def fits(value: JSON) -> bool:
+    """Whether a body may be a request, where its address says that it is one."""
+    return isinstance(value, dict) and isinstance(value.get("messages"), list)
+
+
 def recognise_message(value: JSON) -> Evidence | None:
     """Evidence that `value` is one message."""
     if not isinstance(value, dict) or not isinstance(value.get("role"), str):

@@ -46,6 +46,11 @@ def recognise(value: JSON) -> Evidence | None:
     return found if found is not None and found.strength > WEAK else None
 
 
+def fits(value: JSON) -> bool:
+    """Whether a body may be a request, where its address says that it is one."""
+    return isinstance(value, dict) and isinstance(value.get("messages"), list)
+
+
 def recognise_message(value: JSON) -> Evidence | None:
     """Evidence that `value` is one message: blocks without a type, that say by a key what they are."""
     if (

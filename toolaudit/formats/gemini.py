@@ -51,6 +51,11 @@ def recognise(value: JSON) -> Evidence | None:
     return Evidence(WEAK, "`contents`") if not contents and has(value, "generationConfig", "systemInstruction", "tools") else None
 
 
+def fits(value: JSON) -> bool:
+    """Whether a body may be a request, where its address says that it is one."""
+    return isinstance(value, dict) and isinstance(value.get("contents"), (list, dict))
+
+
 def recognise_message(value: JSON) -> Evidence | None:
     """Evidence that `value` is one content: its parts have no type, and say by a key what they are."""
     if not isinstance(value, dict) or not isinstance(parts := value.get("parts"), list):

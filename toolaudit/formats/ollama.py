@@ -44,6 +44,11 @@ def recognise(value: JSON) -> Evidence | None:
     return found
 
 
+def fits(value: JSON) -> bool:
+    """Whether a body may be a request, where its address says that it is one."""
+    return isinstance(value, dict) and isinstance(value.get("messages"), list)
+
+
 def recognise_message(value: JSON) -> Evidence | None:
     """Evidence that `value` is one message."""
     if not isinstance(value, dict) or text_or_none(value.get("role")) not in _ROLES or has(value, "parts", "type", "tool_plan"):

@@ -104,6 +104,11 @@ def _evidence(body: dict[str, JSON], messages: list[JSON]) -> Iterator[Evidence]
         yield Evidence(WEAK, "a model name")
 
 
+def fits(value: JSON) -> bool:
+    """Whether a body may be a request, where its address says that it is one."""
+    return isinstance(value, dict) and isinstance(value.get("messages"), list)
+
+
 def recognise_message(value: JSON) -> Evidence | None:
     """Evidence that `value` is one message."""
     if not isinstance(value, dict) or not isinstance(value.get("role"), str) or isinstance(value.get("parts"), list):

@@ -161,6 +161,11 @@ def _is_flat(tool: JSON) -> bool:
     return value.get("type") == "function" and isinstance(value.get("name"), str) and "function" not in value
 
 
+def fits(value: JSON) -> bool:
+    """Whether a body may be a request, where its address says that it is one."""
+    return isinstance(value, dict) and isinstance(value.get("input"), (list, str, dict))
+
+
 def recognise_message(value: JSON) -> Evidence | None:
     """Evidence that `value` is one item."""
     if not isinstance(value, dict):

@@ -59,8 +59,8 @@ def lost_reasoning(ledger: Ledger, _: Context) -> Iterator[Finding]:
 
 
 def _loop(trajectory: Trajectory) -> Turn | None:
-    """The last turn of the model when it called tools and nothing but their results follows: the loop that is going on."""
-    for turn in reversed(trajectory.turns):
+    """The last turn of the model that was sent, when it called tools and nothing but their results follows: the loop that is going on."""
+    for turn in reversed(trajectory.turns[: trajectory.sent_turns or None]):
         if turn.role == "assistant":
             return turn if turn.calls else None
         if set(turn.order) - {"r"}:

@@ -295,6 +295,8 @@ def _prose(lines: _Lines, by_name: bool) -> Iterator[Record | Unreadable | NotTe
     sample = lines.look(_BELOW)
     if _CASSETTE.search(b"".join(sample)):
         return iter((_cassette(lines.document()),))
+    if _EVENTS.match(b"".join(sample)):
+        return _events(lines)
     good = sum(map(_complete, sample))
     if good and (by_name or 2 * good >= len(sample)):
         return _json_lines(lines)
@@ -304,6 +306,20 @@ def _prose(lines: _Lines, by_name: bool) -> Iterator[Record | Unreadable | NotTe
 
 _CASSETTE = regex(rb"^(?:interactions|http_interactions|recorded_with|messages|contents):", re.MULTILINE)
 """A key of YAML that may hold what was sent to a provider."""
+
+
+_EVENTS = regex(rb"(?:(?:event|id|retry)?:[^\n]*\n\s*)*data:")
+"""The beginning of a stored event stream: comments and other fields, then data."""
+_DONE = b"[DONE]"
+
+
+def _events(lines: _Lines) -> Iterator[Record | Unreadable]:
+    """The data of an event stream, one event a line."""
+    for record in _json_lines(lines):
+        if isinstance(record, Unreadable):
+            yield record
+        elif record.data.startswith(b"data:") and (data := record.data[5:].strip()) and data != _DONE:
+            yield Record(record.number, data)
 
 
 def _cassette(document: Record | Unreadable) -> Record | Unreadable:
