@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
@@ -39,8 +40,12 @@ def judged(ledger: Ledger, found: Iterable[Finding], *, named: bool) -> Iterator
     law: targets.Law = ledger.law
     accepted = ledger.trajectory.accepted and not named
     sent = ledger.trajectory.sent_turns
+    even = _even(ledger) if law.counts else frozenset()
     for finding in found:
         line = law.lookup(finding.rule, finding.variant)
+        if line is not None and finding.rule in _OF_IDS and finding.turn in even:
+            yield Judged(finding, min(finding.severity or Severity.WARNING, Severity.WARNING), TargetVerdict("accepted"))
+            continue
         default = finding.severity or rules.catalogue()[finding.rule].severity
         if line is None:
             yield Judged(finding, default, TargetVerdict("unknown"))
@@ -50,6 +55,19 @@ def judged(ledger: Ledger, found: Iterable[Finding], *, named: bool) -> Iterator
                 continue
             error = _filled(line.error, finding) if line.error else None
             yield Judged(finding, finding.severity or targets.severity(line) or default, TargetVerdict(line.verdict, error))
+
+
+_OF_IDS = frozenset({"missing-result", "orphan-result", "mismatched-id", "duplicate-result", "duplicate-call-id"})
+
+
+def _even(ledger: Ledger) -> frozenset[int]:
+    """Numbers of the turns that call, and of those that answer right behind them, where there are as many results as calls."""
+    turns, found = ledger.trajectory.turns, set[int]()
+    for batch in ledger.batches:
+        answers = list(itertools.takewhile(lambda turn: turn.role == "tool", turns[batch.turns[-1].index + 1 :]))
+        if sum(len(turn.results) for turn in answers) == len(batch.pairs):
+            found.update(turn.number for turn in (*batch.turns, *answers))
+    return frozenset(found)
 
 
 def _filled(error: str, finding: Finding) -> str:

@@ -60,6 +60,8 @@ class Law(Struct, kw_only=True, frozen=True):
     """Whether all results of a batch belong in one message."""
     closes: bool
     """A message that answers part of a batch closes it: what is still open then is missing."""
+    counts: bool = False
+    """Of the results of a turn only the number is looked at, not the ids."""
     models: str
     """Pattern of the model names of this vendor; empty for a target that is no vendor."""
     hosts: str = ""
