@@ -342,7 +342,7 @@ def test_what_is_no_pointer_is_refused(bad: Path, pointer: str) -> None:
 @pytest.mark.parametrize(
     ("content", "hint"),
     [
-        ('{"conversations":[{"from":"human","value":"q"}]}', "must be converted"),
+        ('{"event_type":"interaction.start"}', "must be converted"),
         ('{"a":1}', "--at POINTER"),
         ("\x04\x22\x4d\x18", "unpack it"),
     ],

@@ -61,6 +61,10 @@ class Place(Struct, frozen=True, gc=False):
             return Place(self.record, self.path, (*self.inner, key))
         return Place(self.record, (*self.path, key))
 
+    def within(self, keys: str) -> Place:
+        """The place of what stands at keys joined with `/`; itself where there are none."""
+        return self.down(*keys.split("/")) if keys else self
+
     def down(self, *keys: Key) -> Place:
         """The place `keys` further down."""
         if self.inner is not None:
@@ -128,7 +132,7 @@ class Call(Struct, kw_only=True, gc=False):
     args_form: ArgsForm = "object"
     """How the arguments are stored: a JSON value, a string of JSON, free text that is never parsed, or not at all."""
     args_key: str = "input"
-    """Keys from the call's place to its arguments, joined with `/`."""
+    """Keys from the call's place to its arguments, joined with `/`; empty where they stand in the same text."""
     name_key: str = "name"
     id_key: str = "id"
     executor: Executor = "client"

@@ -439,8 +439,8 @@ class _Pairing:
                 waiting.remove(found)
                 self._attach(index, answer, found, "name")
         rest = [answer for answer in rest if answer.result.ref is None or all(p.call.id is None for p in waiting)]
-        if len(rest) == len(waiting):
-            for answer, pair in zip(rest, waiting, strict=True):
+        if len(rest) == len(waiting) or all(answer.result.name is None for answer in rest):  # without names the order alone links
+            for answer, pair in zip(rest, waiting, strict=False):
                 self._attach(index, answer, pair, "position")
         elif waiting and rest:
             for pair in waiting:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from toolaudit.formats._json import has, kind_of, mapping, sequence, text_or_none
+from toolaudit.formats._json import has, kind_of, text_or_none
 from toolaudit.model import JSON
 
 _STREAM_TYPES: Final = frozenset(
@@ -20,7 +20,7 @@ _COHERE_V1: Final = frozenset({"stream-start", "text-generation", "tool-calls-ge
 
 def elsewhere(value: dict[str, JSON]) -> str | None:
     """What `value` says it is, when that is none of the formats that are read; None otherwise."""
-    return _stream(value) or _protocol(value) or _provider(value) or _log(value)
+    return _stream(value) or _protocol(value) or _log(value)
 
 
 def _stream(value: dict[str, JSON]) -> str | None:
@@ -45,13 +45,6 @@ def _protocol(value: dict[str, JSON]) -> str | None:
     kind = kind_of(value) or ""
     of_session = kind.startswith("session.") and isinstance(value.get("session"), dict)  # not so the events of other services
     return "a Realtime event" if of_session or kind.startswith(("conversation.item.", "input_audio_buffer.")) else None
-
-
-def _provider(value: dict[str, JSON]) -> str | None:
-    turns = sequence(value.get("conversations"))
-    if turns and all({"from", "value"} <= mapping(turn).keys() for turn in turns):
-        return "a ShareGPT conversation"
-    return None
 
 
 def _log(value: dict[str, JSON]) -> str | None:

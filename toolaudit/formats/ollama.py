@@ -31,17 +31,23 @@ _NO_ID: Final = "ollama_compaction"
 def recognise(value: JSON) -> Evidence | None:
     """Evidence that `value` is a request body, a list of messages, or a response."""
     if isinstance(value, list):
-        return strongest(value, recognise_message)
+        return _strongest(value)
     if not isinstance(value, dict):
         return None
     if is_response(value):
         return Evidence(DECISIVE, "`done` beside `message`")
     if not isinstance(value.get("messages"), list):
         return None
-    found = strongest(value["messages"], recognise_message)
+    found = _strongest(value["messages"])
     if found is not None and found.strength < MEDIUM and has(value, "keep_alive"):
         return Evidence(MEDIUM, "`keep_alive`")
     return found
+
+
+def _strongest(messages: list[JSON]) -> Evidence | None:
+    """The strongest evidence in a list; none where some calls are those of another format."""
+    others = any(mapping(message).get("tool_calls") and recognise_message(message) is None for message in messages)
+    return None if others else strongest(messages, recognise_message)
 
 
 def fits(value: JSON) -> bool:
@@ -55,8 +61,9 @@ def recognise_message(value: JSON) -> Evidence | None:
         return None
     if value["role"] == "tool" and isinstance(value.get("tool_name"), str):
         return Evidence(STRONG + 5, "`tool_name`")
-    if _are_own([mapping(call) for call in sequence(value.get("tool_calls"))]):
-        return Evidence(STRONG + 5, "calls without a type, with arguments as objects")
+    if sequence(value.get("tool_calls")):
+        own = _are_own([mapping(call) for call in value["tool_calls"]])
+        return Evidence(STRONG + 5, "calls without a type, with arguments as objects") if own else None
     if isinstance(value.get("content"), str) and isinstance(value.get("thinking"), str):
         return Evidence(MEDIUM, "`thinking` beside `content`")
     return Evidence(_chat.HINT, "messages") if isinstance(value.get("content"), str) else None
@@ -182,7 +189,7 @@ def _written(turn: Turn) -> list[dict[str, JSON]]:
 
 
 def _written_call(call: Call, index: int) -> dict[str, JSON]:
-    if call.id is None or call.args_form != "object":
+    if call.id is None or not isinstance(call.args, dict):
         raise CannotExpress("a call without an id, or arguments that are no object")
     return {"id": call.id, "function": {"index": index, "name": call.name, "arguments": call.args}}
 

@@ -201,6 +201,8 @@ def _trajectory(body: dict[str, JSON], messages: list[tuple[JSON, Place]], place
         turns += _answer_turns(answer, trajectory.unknown)
     trajectory.turns = number(turns)
     trajectory.named = any(turn.raw_role.startswith(_PROTO) for turn in turns)
+    if _is_of_template(turns):
+        trajectory.named, trajectory.vendor = True, "hf-template"
     if body.get("has_more") is True:
         trajectory.hidden = "the page says that there are more messages"
     elif any(isinstance(mapping(message).get("weight"), int) for message, _ in messages):
@@ -208,6 +210,14 @@ def _trajectory(body: dict[str, JSON], messages: list[tuple[JSON, Place]], place
     trajectory.tools = _tools(body)
     trajectory.parallel = flag_of(body.get("parallel_tool_calls"))
     return trajectory
+
+
+def _is_of_template(turns: list[Turn]) -> bool:
+    """The convention of chat templates: arguments are objects, and nothing has an id; names and the order link."""
+    calls = [call for turn in turns for call in turn.calls]
+    if not calls or any(call.raw_id is not None or call.args_form != "object" or call.kind == LEGACY for call in calls):
+        return False
+    return all(result.raw_ref is None for turn in turns for result in turn.results)
 
 
 def _untie(turns: list[Turn], unknown: list[Unknown]) -> None:
@@ -421,8 +431,16 @@ def _tool_message(result: Result) -> dict[str, JSON]:
     return message if result.name is None else {**message, "name": result.name}
 
 
+def _is_raw_template(messages: JSON) -> bool:
+    """Whether calls are stored as chat templates take them: with arguments as objects, and without ids."""
+    calls = [mapping(call) for message in sequence(messages) for call in sequence(mapping(message).get("tool_calls"))]
+    return bool(calls) and all(not has(call, "id") and isinstance(mapping(call.get("function")).get("arguments"), dict) for call in calls)
+
+
 def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
     """Every message of a value that `read` takes, as stored, with its place (for the check of shapes)."""
+    if _is_raw_template(value if isinstance(value, list) else mapping(value).get("messages")):
+        return ()  # what templates take has no published shape
     if isinstance(value, list):
         return _stored(value, place)
     if isinstance(value.get("input"), dict) and has(value, *_PAIRS):

@@ -35,7 +35,7 @@ class Arguments(Struct, frozen=True, gc=False):
 
 def place_of(pair: Pair) -> Place:
     """Where the arguments of a call stand."""
-    return pair.call.place.down(*pair.call.args_key.split("/"))
+    return pair.call.place.within(pair.call.args_key)
 
 
 def read_arguments(ledger: Ledger) -> Sequence[tuple[Pair, Arguments]]:

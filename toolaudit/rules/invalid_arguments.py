@@ -103,7 +103,7 @@ def _of_result(answer: Answer, declared: _Declared) -> Iterator[Finding]:
             answer,
             f"the result of {tool(declared.tool.name)} does not fit its output schema: {some(wrong)}",
             "let the tool return what it declares, or mend the declared schema",
-            place=answer.result.place / answer.result.body_key,
+            place=answer.result.place.within(answer.result.body_key),
             related=call_of(answer),
         )
 

@@ -50,7 +50,7 @@ def invalid_id(ledger: Ledger, _: Context) -> Iterator[Finding]:
                 pair,
                 f"the id {quote(key)} of {tool(pair.call.name)} {fault}",
                 "rename it, in the call and in its result, to an id that the target takes",
-                place=pair.call.place / pair.call.id_key,
+                place=pair.call.place.within(pair.call.id_key),
                 side="shape",
                 cause=Cause("translation", "low"),
             )

@@ -49,6 +49,6 @@ def _finding(answer: Answer, found: Secret) -> Finding:
         answer,
         f"the result of {tool(answer.pair.call.name if answer.pair else answer.result.name)} holds {found.what}: {found.masked}",
         "withdraw the credential, and redact it where results are made",
-        place=answer.result.place.down(*answer.result.body_key.split("/")),
+        place=answer.result.place.within(answer.result.body_key),
         confidence=found.confidence,
     )

@@ -54,7 +54,7 @@ def _finding(answer: Answer, pair: Pair) -> Finding:
         answer,
         f"the result of {tool(pair.call.name)} names {quote(result.ref or '')}, {answer.note}, where the call's id {own} belongs",
         f"set its {result.ref_key} to {own}",
-        place=result.place / result.ref_key,
+        place=result.place.within(result.ref_key),
         side="unasked",
         cause=Cause("translation", "medium"),
         related=call_of(answer),

@@ -75,7 +75,8 @@ def _finding(answer: Answer) -> Finding:
 
 
 def _words(answer: Answer, before: Turn | None) -> tuple[str, str, Cause | None]:
-    key = quote(answer.result.ref or "")
+    name = answer.result.name
+    key = quote(answer.result.ref) if answer.result.ref else f"a call of {quote(name)}" if name else "a call"
     if answer.state == "server":
         return (
             f"a result is given for {key}, a call that the provider runs itself",
@@ -94,6 +95,8 @@ def _words(answer: Answer, before: Turn | None) -> tuple[str, str, Cause | None]
             f"store the calls of turn {before.number} with its text, or take the result out",
             Cause("persistence", "medium"),
         )
+    if answer.result.ref is None:
+        return (f"a result answers {key}, but none of the turn before it waits for one", "take the result out, or store its call", None)
     return (
         f"a result answers {key}, which is no call of the turn before it",
         "give the result the id of the call it answers, or take it out",

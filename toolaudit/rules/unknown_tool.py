@@ -87,7 +87,7 @@ def _finding(pairs: list[Pair], near: str | None, sure: bool) -> Finding:
         pair,
         f"{tool(pair.call.name)} is called{often}, but no tool of this name is declared",
         f"was {quote(near)} meant? else declare the tool, or answer the call with an error" if near else _REMEDY,
-        place=pair.call.place.down(*pair.call.name_key.split("/")),
+        place=pair.call.place.within(pair.call.name_key),
         severity=None if sure else Severity.NOTE,
         confidence="high" if sure else "medium",
     )
