@@ -362,7 +362,7 @@ class _Listed(_Windows["Element | None"]):
     def _look(self, index: int, data: bytes) -> None:
         """See what an element holds that is not proved."""
         value = _value(data)
-        if any(form.recognise_message(value) is not None for form in self.reading.search.formats):
+        if any(form.recognise_message(value) is not None for form in self.reading.search.asked(value)):
             raise Unfit
         found = self._seen(index, value)
         if any(isinstance(one, Loose) for one in found):

@@ -108,10 +108,27 @@ def formats() -> Iterator[Format]:
     return (format(name) for name in names())
 
 
+_EVENTS = "-stream"
+"""How the names of the formats of streams end."""
+_OF_EVENTS = frozenset(
+    {"type", "object", "choices", "candidates", "done", "usageMetadata", "messageStart", "contentBlockStart", "contentBlockDelta"}
+    | {"contentBlockStop", "messageStop", "metadata", "message", "payload", "data", "event", "body", "msg", "frame", "raw", "rpc", "json"}
+    | {"request", "response"}
+)
+"""Keys of events, and of the frames that recorders put them into: without one, no format of a stream needs to be asked, nor loaded."""
+
+
+def likely(value: JSON) -> Iterator[Format]:
+    """The formats that a value may be of, in order of their names; those of streams only where it looks like an event, or several."""
+    first = value[0] if isinstance(value, list) and value else value
+    events = isinstance(first, dict) and not _OF_EVENTS.isdisjoint(first)
+    return (format(name) for name in names() if events or not name.endswith(_EVENTS))
+
+
 def session(value: JSON, only: Format | None = None) -> Session | None:
     """The session log, of any format or of the `only` one, that a value says it is a line of."""
     if isinstance(value, dict):
-        for one in (only,) if only is not None else formats():
+        for one in (only,) if only is not None else likely(value):
             begin = getattr(one, "session", None)
             if begin is not None and (begun := begin(value)) is not None:
                 found: Session = begun

@@ -6,7 +6,7 @@ side in one wrapper are one exchange. What is found says what proved it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -26,6 +26,10 @@ _ANSWERS = frozenset({"response", "output", "completion", "result", "resp", "rep
 _BATCH = {"custom_id": ("body", "params"), "recordId": ("modelInput",), "key": ("request",)}
 """By what a line of a batch is known, and where its request stands: OpenAI, Mistral, Groq and Anthropic; Bedrock; Gemini and Vertex."""
 _STATUS = ("status", "status_code", "response", "http_status", "response_status")
+
+
+def _host(address: str) -> str:
+    return address.partition("://")[2].partition("/")[0][:80] or "an address without a host"
 
 
 def _no(_: JSON) -> bool:
@@ -124,8 +128,11 @@ class Search:
     """A search for transcripts, by all formats or by the `only` one."""
 
     def __init__(self, only: Format | None) -> None:
-        self.formats = [only] if only else list(formats.formats())
-        self.forced = only is not None
+        self.only = only
+
+    def asked(self, value: JSON) -> Iterable[Format]:
+        """The formats that are asked whether a value is theirs."""
+        return (self.only,) if self.only is not None else formats.likely(value)
 
     def look(self, value: JSON, place: Place) -> list[Seen]:
         """Everything that is recognised in `value`; empty when nothing is."""
@@ -139,7 +146,7 @@ class Search:
             return
         if isinstance(value, dict):
             name = session_key(value) or name_of(value) or name
-            if not self.forced and (what := elsewhere(value)) is not None:
+            if self.only is None and (what := elsewhere(value)) is not None:
                 yield Other(place=place, what=what)
                 return
             if "request" in value and (one := exchange(value, place)) is not None:
@@ -164,7 +171,7 @@ class Search:
         if request is None or request.value is None:
             yield Other(place=Place(0), what="captured traffic with no request to a provider", refusal=True)
             return
-        form = next((f for f in self.formats if (a := getattr(f, "ADDRESS", None)) and regex(a).search(one.address)), None)
+        form = next((f for f in self.asked(request.value) if (a := getattr(f, "ADDRESS", None)) and regex(a).search(one.address)), None)
         evidence = form.recognise(request.value) if form is not None else None
         if form is not None and evidence is None and getattr(form, "fits", _no)(request.value):
             evidence = Evidence(BARE, "its address")
@@ -173,7 +180,8 @@ class Search:
         else:
             found = self._recognised(request.value, request.place, None)
         if not isinstance(found, Found):
-            yield from [found] if found is not None else self.down(request.value, request.place, name, depth - 1)
+            inside = [found] if found is not None else list(self.down(request.value, request.place, name, depth - 1))
+            yield from inside or [Other(place=request.place, what=f"traffic to {_host(one.address)}")]
             return
         found.id, found.sent, found.vendor = name, True, targets.vendor_of(one.address)
         found.accepted = one.status is not None and 200 <= one.status < 300
@@ -192,7 +200,7 @@ class Search:
                 request.sent = True
 
     def _recognised(self, value: JSON, place: Place, name: str | None) -> Found | Tie | None:
-        claims = [(found, form) for form in self.formats if (found := form.recognise(value)) is not None]
+        claims = [(found, form) for form in self.asked(value) if (found := form.recognise(value)) is not None]
         if not claims:
             return None
         best = max(found.strength for found, _ in claims)
@@ -206,7 +214,7 @@ class Search:
 
     def _loose(self, value: dict[str, JSON], place: Place) -> Loose | None:
         """`value` as one message of a log."""
-        evidence = {f.NAME: found.strength for f in self.formats if (found := f.recognise_message(value)) is not None}
+        evidence = {f.NAME: found.strength for f in self.asked(value) if (found := f.recognise_message(value)) is not None}
         if not evidence:
             return None
         return Loose(message=Message(value, place, session_key(value)), evidence=evidence)

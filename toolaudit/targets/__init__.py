@@ -64,6 +64,8 @@ class Law(Struct, kw_only=True, frozen=True):
     """Of the results of a turn only the number is looked at, not the ids."""
     models: str
     """Pattern of the model names of this vendor; empty for a target that is no vendor."""
+    prefixes: tuple[str, ...] = ()
+    """How the names of the models begin that only this vendor serves under such a name."""
     hosts: str = ""
     """Pattern of the addresses of this vendor."""
     ids: Ids = Ids()
@@ -97,7 +99,7 @@ class _Names(Struct, frozen=True):
     """Of a law, by what it is known."""
 
     extends: str = ""
-    models: str = ""
+    prefixes: tuple[str, ...] = ()
 
 
 @functools.lru_cache(maxsize=256)
@@ -107,8 +109,14 @@ def vendor_of_model(model: str) -> str | None:
     """
     if "/" in model or ":" in model:
         return None
+    begin = model.casefold()
+    return next((name for name, prefixes in _prefixes() if begin.startswith(prefixes)), None)
+
+
+@functools.cache
+def _prefixes() -> list[tuple[str, tuple[str, ...]]]:
     known = ((name, msgspec.json.decode(stored, type=_Names)) for name, stored in _table().items())
-    return next((name for name, one in known if one.extends and one.models and re.match(one.models, model, re.IGNORECASE)), None)
+    return [(name, one.prefixes) for name, one in known if one.extends and one.prefixes]
 
 
 def proven(trajectory: Trajectory, natural: str) -> Law:
@@ -167,7 +175,8 @@ def _said(name: str) -> dict[str, Any]:
     below = _said(own["extends"])
     lines = own.get("line", [])
     rules = {line["rule"] for line in lines}
-    return {**below, "models": "", "hosts": "", **own, "line": lines + [line for line in below["line"] if line["rule"] not in rules]}
+    inherited = [line for line in below["line"] if line["rule"] not in rules]
+    return {**below, "models": "", "prefixes": (), "hosts": "", **own, "line": lines + inherited}
 
 
 @functools.cache
