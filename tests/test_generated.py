@@ -125,7 +125,8 @@ def desk(tmp_path: Path) -> Path:
     """A folder that holds the files of which the README speaks."""
     clean, broken = ROOT / "samples/clean/openai-chat", ROOT / "samples/broken/missing-result"
     shutil.copytree(ROOT / "samples", tmp_path / "samples")
-    shutil.copy(broken / "openai-chat.json", tmp_path / "failed.json")
+    for name in ("failed.json", "before.json", "after.json"):
+        shutil.copy(broken / "openai-chat.json", tmp_path / name)
     (tmp_path / "runs").mkdir()
     shutil.copy(clean / "message-per-line.jsonl", tmp_path / "runs/good.jsonl")
     shutil.copy(broken / "anthropic-messages.json", tmp_path / "runs/bad.json")

@@ -8,6 +8,7 @@ import typer
 
 from toolaudit.cli import Work, _version
 from toolaudit.cli.check import check
+from toolaudit.cli.compare import compare
 from toolaudit.cli.formats import formats
 from toolaudit.cli.pairs import pairs
 from toolaudit.cli.rule import rule
@@ -35,7 +36,7 @@ def parse(arguments: list[str]) -> Work:
 def _app() -> typer.Typer:
     app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
     app.callback(invoke_without_command=True, epilog=_EPILOG)(_toolaudit)
-    for command in (check, pairs, rule, formats, targets, schema):
+    for command in (check, pairs, compare, rule, formats, targets, schema):
         app.command()(command)
     return app
 

@@ -71,7 +71,7 @@ def repeats(ledger: Ledger, wanted: Callable[[str], bool]) -> Iterator[tuple[Pai
         if len(pairs) > 1 and wanted(name):
             latest: dict[bytes, Pair] = {}
             for pair in pairs:
-                key = _key(pair.call)
+                key = key_of_arguments(pair.call)
                 if key in latest and latest[key].batch is not pair.batch:
                     yield latest[key], pair
                 latest[key] = pair
@@ -86,7 +86,7 @@ def _by_tool(ledger: Ledger) -> dict[str, list[Pair]]:
     return found
 
 
-def _key(call: Call) -> bytes:
+def key_of_arguments(call: Call) -> bytes:
     """Equal for equal arguments, whatever the order of their keys."""
     args = call.args
     if isinstance(args, str) and call.args_form == "string":
