@@ -67,8 +67,11 @@ class Format(Protocol):
         """Every message of a value that `read` takes, as stored, with its place."""
 
 
-# A format may also define `ADDRESS`, a pattern of the addresses of its API, with `fits(value) -> bool`, whether a body may be a request
-# where only the address can tell; and `is_response(value) -> bool`, where its responses do not say so by keys that others have too.
+# A format leaves out what it has no use for, and then has the functions of `_without`: one whose records are no messages by themselves
+# needs neither `recognise_message` nor `read_messages`, one that its program alone writes no `write`, and one whose values have no shape
+# that is published no `raw_messages`. It may also define `ADDRESS`, a pattern of the addresses of its API, with `fits(value) -> bool`,
+# whether a body may be a request where only the address can tell; and `is_response(value) -> bool`, where its responses do not say so by
+# keys that others have too.
 
 
 class Session(Protocol):
@@ -88,6 +91,33 @@ class Session(Protocol):
         """Every message of a trajectory, as stored, with its place; asked for before the next line is taken."""
 
 
+class _without:  # noqa: N801 - stands for a module
+    """What a format has that leaves a function out."""
+
+    @staticmethod
+    def recognise_message(value: JSON) -> Evidence | None:
+        """None: no record is a message by itself."""
+        del value
+        return None
+
+    @staticmethod
+    def read_messages(messages: list[Message]) -> Trajectory:
+        """Never asked for: no record is recognised as a message."""
+        raise NotImplementedError
+
+    @staticmethod
+    def write(trajectory: Trajectory) -> JSON:
+        """Raises CannotExpress."""
+        del trajectory
+        raise CannotExpress("what only its own programs write")
+
+    @staticmethod
+    def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
+        """None: there is no published shape."""
+        del value, place
+        return ()
+
+
 @functools.cache
 def names() -> tuple[str, ...]:
     """The names of all formats."""
@@ -99,7 +129,11 @@ def format(name: str) -> Format:
     """The format called `name`. Raises UsageError, with the names there are, for one that no file has."""
     if name not in names():
         raise UsageError(f"no format is called `{name}`", f"choose one of {', '.join(names())}")
-    found: Format = import_module(f"{__name__}.{name.replace('-', '_')}")
+    module = import_module(f"{__name__}.{name.replace('-', '_')}")
+    for left_out in ("recognise_message", "read_messages", "write", "raw_messages"):
+        if not hasattr(module, left_out):
+            setattr(module, left_out, getattr(_without, left_out))
+    found: Format = module
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct, field
 
 from toolaudit import formats
-from toolaudit.formats import DECISIVE, CannotExpress, Evidence, Message
+from toolaudit.formats import DECISIVE, Evidence
 from toolaudit.formats._frames import frames
 from toolaudit.formats._json import sequence
 from toolaudit.model import JSON, Call, Key, Place, StreamFault, Trajectory
@@ -183,11 +183,10 @@ def functions(
 ) -> tuple[
     Callable[[JSON], Evidence | None],
     Callable[[JSON], bool],
-    Callable[[JSON], Evidence | None],
     Callable[[JSON], Log | None],
     Callable[..., Iterator[Trajectory]],
 ]:
-    """The functions `recognise`, `fits`, `recognise_message`, `session` and `read` of the format in the module `name`.
+    """The functions `recognise`, `fits`, `session` and `read` of the format in the module `name`.
 
     `telling`: whether an event proves what it is one of; `reason`: what the evidence is called.
     """
@@ -201,11 +200,6 @@ def functions(
         """Whether all of a list are events, where it is known to be a stream."""
         return isinstance(value, list) and bool(value) and all(_holds(one, kind.is_event) for one in value)
 
-    def recognise_message(value: JSON) -> Evidence | None:
-        """None: an event is no message by itself; see `session`."""
-        del value
-        return None
-
     def session(value: JSON) -> Log | None:
         """The log that an event which names itself belongs to."""
         return Log(kind) if _holds(value, telling) else None
@@ -218,7 +212,7 @@ def functions(
             yield from log.take(event, place / index) or ()
         yield from log.end()
 
-    return recognise, fits, recognise_message, session, read
+    return recognise, fits, session, read
 
 
 def _holds(value: JSON, is_event: Callable[[dict[str, JSON]], bool]) -> bool:
@@ -230,20 +224,3 @@ def is_response(value: JSON) -> bool:
     """Always: a stream is what came back."""
     del value
     return True
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no event is a message by itself."""
-    raise NotImplementedError
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: a stream is written by a provider alone."""
-    del trajectory
-    raise CannotExpress("what a provider alone writes")
-
-
-def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
-    """None: events are not messages as a provider knows them."""
-    del value, place
-    return ()

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from toolaudit.formats import DECISIVE, CannotExpress, Evidence, Message
+from toolaudit.formats import DECISIVE, Evidence
 from toolaudit.formats._frames import Frame, frames
 from toolaudit.formats._json import has, key_of, kind_of, mapping, number, sequence, text_or_none
 from toolaudit.model import JSON, Call, Other, Part, Place, Result, Role, Text, Trajectory, Turn
@@ -87,12 +87,6 @@ def _listed(value: JSON) -> list[JSON]:
     return sequence(found.get("data")) or sequence(found.get("events"))
 
 
-def recognise_message(value: JSON) -> Evidence | None:
-    """None: an event is no message by itself; see `session`."""
-    del value
-    return None
-
-
 def session(value: JSON) -> Log | None:
     """The log that an event which names itself belongs to."""
     return Log() if any(True for _ in frames(value, Place(0), _is_telling)) else None
@@ -125,23 +119,6 @@ def _is_newest_first(events: list[JSON]) -> bool:
 def _step(before: str, after: str) -> int:
     """1 where time goes back from one event to the next, -1 where it goes on."""
     return (after < before) - (before < after)
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no event is recognised by itself."""
-    raise NotImplementedError
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: the service writes the events."""
-    del trajectory
-    raise CannotExpress("events that the service writes")
-
-
-def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
-    """None: events are not messages as a provider knows them."""
-    del value, place
-    return ()
 
 
 class _Call(Struct):

@@ -131,5 +131,5 @@ def _written(block: dict[str, JSON], gathered: Gathered) -> JSON:
 make = Reply
 
 
-recognise, fits, recognise_message, session, read = _stream.functions(__name__, is_telling, "events of a Messages stream")
-is_response, read_messages, write, raw_messages = _stream.is_response, _stream.read_messages, _stream.write, _stream.raw_messages
+recognise, fits, session, read = _stream.functions(__name__, is_telling, "events of a Messages stream")
+is_response = _stream.is_response

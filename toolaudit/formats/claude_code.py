@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from toolaudit.formats import DECISIVE, CannotExpress, Evidence, Message
+from toolaudit.formats import DECISIVE, Evidence
 from toolaudit.formats._json import has, kind_of, mapping, number, sequence, text_or_none
 from toolaudit.formats._pieces import joined
 from toolaudit.formats.anthropic_messages import turn_of
@@ -69,12 +69,6 @@ def recognise(value: JSON) -> Evidence | None:
     return None
 
 
-def recognise_message(value: JSON) -> Evidence | None:
-    """None: a line is no message by itself; see `session`."""
-    del value
-    return None
-
-
 def session(value: JSON) -> Log | None:
     """The log that a line which names itself belongs to."""
     return Log() if _is_line(value) or _is_book(value) else None
@@ -90,23 +84,6 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
     for index, line in enumerate(value):
         log.take(line, place / index)
     yield from log.end()
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no message is recognised by itself."""
-    raise NotImplementedError
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: a log is written by the program alone."""
-    del trajectory
-    raise CannotExpress("a log that its program alone writes")
-
-
-def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
-    """None: lines are not messages as a provider knows them."""
-    del value, place
-    return ()
 
 
 def _belongs(value: dict[str, JSON]) -> bool:

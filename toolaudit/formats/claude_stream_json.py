@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from toolaudit.formats import DECISIVE, CannotExpress, Evidence, Message
+from toolaudit.formats import DECISIVE, Evidence
 from toolaudit.formats._json import has, kind_of, number, sequence, text_or_none
 from toolaudit.formats._pieces import joined
 from toolaudit.formats.anthropic_messages import turn_of
@@ -58,12 +58,6 @@ def recognise(value: JSON) -> Evidence | None:
     return None
 
 
-def recognise_message(value: JSON) -> Evidence | None:
-    """None: a record is no message by itself; see `session`."""
-    del value
-    return None
-
-
 def session(value: JSON) -> Log | None:
     """The log that a record which names itself belongs to."""
     return Log() if _is_named(value) else None
@@ -79,23 +73,6 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
     for index, record in enumerate(value):
         log.take(record, place / index)
     yield from log.end()
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no message is recognised by itself."""
-    raise NotImplementedError
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: a log is written by the program alone."""
-    del trajectory
-    raise CannotExpress("a log that its program alone writes")
-
-
-def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
-    """None: records are not messages as a provider knows them."""
-    del value, place
-    return ()
 
 
 class _Thread(Struct):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from toolaudit.formats import DECISIVE, CannotExpress, Evidence, Message
+from toolaudit.formats import DECISIVE, Evidence
 from toolaudit.formats._json import has, key_of, kind_of, number, text_or_none
 from toolaudit.formats.openai_responses import CALLS, NEITHER, OUTPUTS, is_hosted, turn_of
 from toolaudit.model import JSON, Other, Place, Trajectory, Turn, Unknown
@@ -55,12 +55,6 @@ def recognise(value: JSON) -> Evidence | None:
     return None
 
 
-def recognise_message(value: JSON) -> Evidence | None:
-    """None: a line is no message by itself; see `session`."""
-    del value
-    return None
-
-
 def session(value: JSON) -> Log | None:
     """The log that a line which names itself belongs to."""
     if _is_header(value):
@@ -78,23 +72,6 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
     for index, line in enumerate(value):
         yield from log.take(line, place / index) or ()
     yield from log.end()
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no message is recognised by itself."""
-    raise NotImplementedError
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: a log is written by the program alone."""
-    del trajectory
-    raise CannotExpress("a log that its program alone writes")
-
-
-def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
-    """None: lines are not messages as a provider knows them."""
-    del value, place
-    return ()
 
 
 class Log:

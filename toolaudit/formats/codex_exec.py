@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from toolaudit.formats import DECISIVE, CannotExpress, Evidence, Message
+from toolaudit.formats import DECISIVE, Evidence
 from toolaudit.formats._json import has, key_of, kind_of, mapping, number, text_or_none
 from toolaudit.model import JSON, ArgsForm, Call, Other, Part, Place, Result, Text, Trajectory, Turn
 
@@ -58,12 +58,6 @@ def recognise(value: JSON) -> Evidence | None:
     return None
 
 
-def recognise_message(value: JSON) -> Evidence | None:
-    """None: an event is no message by itself; see `session`."""
-    del value
-    return None
-
-
 def session(value: JSON) -> Log | None:
     """The log that an event which names itself belongs to."""
     return Log() if _is_telling(value) else None
@@ -79,23 +73,6 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
     for index, event in enumerate(value):
         yield from log.take(event, place / index) or ()
     yield from log.end()
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no event is recognised by itself."""
-    raise NotImplementedError
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: a log is written by the program alone."""
-    del trajectory
-    raise CannotExpress("a log that its program alone writes")
-
-
-def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
-    """None: events are not messages as a provider knows them."""
-    del value, place
-    return ()
 
 
 class Log:

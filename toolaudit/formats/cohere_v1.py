@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from toolaudit.formats import DECISIVE, STRONG, CannotExpress, Evidence, Message
+from toolaudit.formats import DECISIVE, STRONG, Evidence, Message
 from toolaudit.formats._json import has, indexed, mapping, number, sequence, strongest, text_or_none
 from toolaudit.model import JSON, Call, Place, Result, Role, Text, Tool, Trajectory, Turn, Unknown
 from toolaudit.text import quote
@@ -163,15 +163,6 @@ def _results(results: JSON, place: Place) -> Iterator[Result]:
             body_key="outputs",
             kind="tool_result",
         )
-
-
-# ------------------------------------------------------------------------------------------------------------------- writing
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: calls have no ids here, and most faults are about those."""
-    del trajectory
-    raise CannotExpress("calls and results with ids")
 
 
 def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:

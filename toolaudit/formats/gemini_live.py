@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from toolaudit.formats import DECISIVE, CannotExpress, Evidence, Message
+from toolaudit.formats import DECISIVE, Evidence
 from toolaudit.formats._frames import frames
 from toolaudit.formats._json import has, key_of, mapping, number, sequence, text_or_none
 from toolaudit.model import JSON, Call, Other, Part, Place, Result, Trajectory, Turn
@@ -74,12 +74,6 @@ def recognise(value: JSON) -> Evidence | None:
     return Evidence(DECISIVE, "messages of a Live session") if telling else None
 
 
-def recognise_message(value: JSON) -> Evidence | None:
-    """None: a message is none of a conversation by itself; see `session`."""
-    del value
-    return None
-
-
 def session(value: JSON) -> Log | None:
     """The log that a message which names itself belongs to."""
     return Log() if any(True for _ in frames(value, Place(0), _is_telling)) else None
@@ -95,23 +89,6 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
     for index, record in enumerate(sequence(value)):
         yield from log.take(record, place / index) or ()
     yield from log.end()
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no message is recognised by itself."""
-    raise NotImplementedError
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: what is recorded is what two programs said."""
-    del trajectory
-    raise CannotExpress("a record of what two programs said")
-
-
-def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
-    """None: messages of a session are not those of a request."""
-    del value, place
-    return ()
 
 
 class Log:

@@ -96,5 +96,5 @@ class Reply(Stream):
 make = Reply
 
 
-recognise, fits, recognise_message, session, read = _stream.functions(__name__, is_telling, "chunks of a Gemini response")
-is_response, read_messages, write, raw_messages = _stream.is_response, _stream.read_messages, _stream.write, _stream.raw_messages
+recognise, fits, session, read = _stream.functions(__name__, is_telling, "chunks of a Gemini response")
+is_response = _stream.is_response

@@ -6,10 +6,10 @@ There are no ids. Tools of the model's own (`python`, `browser.search`) are aske
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from toolaudit.formats import DECISIVE, CannotExpress, Evidence, Message
+from toolaudit.formats import DECISIVE, Evidence
 from toolaudit.formats._json import mapping, number
 from toolaudit.model import JSON, Call, Other, Part, Place, Result, Role, Text, Trajectory, Turn
 from toolaudit.regex import regex
@@ -33,12 +33,6 @@ def recognise(value: JSON) -> Evidence | None:
     return Evidence(DECISIVE, "`<|start|>` and `<|message|>`") if isinstance(value, dict) and _texts(value) else None
 
 
-def recognise_message(value: JSON) -> Evidence | None:
-    """None: a record is a whole conversation."""
-    del value
-    return None
-
-
 def _texts(value: dict[str, JSON]) -> list[tuple[str, str]]:
     """The texts of a record, each with its key, where they are of this kind."""
     for keys in _FIELDS:
@@ -60,11 +54,6 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
         turns += _turns(text, place / key, open_header=key == "completion")
     trajectory.turns = number(turns)
     yield trajectory
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no record is one message."""
-    raise NotImplementedError
 
 
 def _turns(text: str, place: Place, *, open_header: bool) -> Iterator[Turn]:
@@ -110,18 +99,3 @@ def _turn(header: str, body: str, end: str, place: Place) -> Turn:
 
 def _name(recipient: str) -> str:
     return recipient.removeprefix("functions.")
-
-
-# ------------------------------------------------------------------------------------------------------------------- writing
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: calls and results have no ids here, and most faults are about those."""
-    del trajectory
-    raise CannotExpress("calls and results with ids")
-
-
-def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
-    """None: the messages are pieces of a text."""
-    del value, place
-    return ()

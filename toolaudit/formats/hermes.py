@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from toolaudit.formats import MEDIUM, CannotExpress, Evidence, Message, _chat, _text_calls
+from toolaudit.formats import MEDIUM, Evidence, _chat, _text_calls
 from toolaudit.formats._json import has, mapping, text_of, text_or_none
 from toolaudit.model import JSON, Place, Role, Text, Trajectory, Turn, Unknown
 
@@ -40,12 +40,6 @@ def recognise(value: JSON) -> Evidence | None:
     return Evidence(MEDIUM + 5, "`<tool_call>` answered by `<tool_response>`") if called and answered else None
 
 
-def recognise_message(value: JSON) -> Evidence | None:
-    """None: one message does not say that its text is meant."""
-    del value
-    return None
-
-
 # ------------------------------------------------------------------------------------------------------------------- reading
 
 
@@ -56,11 +50,6 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
         _chat.answered(trajectory, mapping(answer[0]).get("message", answer[0]), answer[1], _turn)
     trajectory.named, trajectory.carrier = True, None
     yield trajectory
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no message is recognised by itself."""
-    raise NotImplementedError
 
 
 def _turn(value: dict[str, JSON], place: Place, unknown: list[Unknown]) -> Turn:
@@ -75,15 +64,6 @@ def _turn(value: dict[str, JSON], place: Place, unknown: list[Unknown]) -> Turn:
         turn.parts = [Text(place=where, text=text)]
     turn.stop = text_or_none(value.get("finish_reason"))
     return turn
-
-
-# ------------------------------------------------------------------------------------------------------------------- writing
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: calls and results have no ids here, and most faults are about those."""
-    del trajectory
-    raise CannotExpress("calls and results with ids")
 
 
 def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from toolaudit.formats import STRONG, CannotExpress, Evidence, Message, _chat, _text_calls
+from toolaudit.formats import STRONG, Evidence, _chat, _text_calls
 from toolaudit.formats._json import has, mapping, text_of
 from toolaudit.model import JSON, Call, Part, Place, Result, Role, Text, Trajectory, Turn, Unknown
 from toolaudit.regex import regex
@@ -39,12 +39,6 @@ def recognise(value: JSON) -> Evidence | None:
     return Evidence(STRONG + 5, "the role `ipython`")
 
 
-def recognise_message(value: JSON) -> Evidence | None:
-    """None: one message does not say that its text is meant."""
-    del value
-    return None
-
-
 # ------------------------------------------------------------------------------------------------------------------- reading
 
 
@@ -58,11 +52,6 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
             turn.parts = [_as_call(turn)]  # what it said is what was run
     trajectory.named = True
     yield trajectory
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no message is recognised by itself."""
-    raise NotImplementedError
 
 
 def _turn(value: dict[str, JSON], place: Place, unknown: list[Unknown]) -> Turn:
@@ -98,15 +87,6 @@ def _said(text: str, place: Place) -> Iterator[Part]:
 def _as_call(turn: Turn) -> Call:
     text = "\n".join(part.text for part in turn.texts)
     return Call(place=turn.place / "content", id=None, name=None, args=text, args_form="text", args_key="", name_key="", kind="text")
-
-
-# ------------------------------------------------------------------------------------------------------------------- writing
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: calls and results have no ids here, and most faults are about those."""
-    del trajectory
-    raise CannotExpress("calls and results with ids")
 
 
 def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from toolaudit.formats import DECISIVE, CannotExpress, Evidence, Message
+from toolaudit.formats import DECISIVE, Evidence
 from toolaudit.formats._frames import Frame, frames
 from toolaudit.formats._json import has, mapping, number, sequence, text_or_none
 from toolaudit.model import JSON, Call, Place, Result, Tool, Trajectory, Turn, Unknown
@@ -81,12 +81,6 @@ def recognise(value: JSON) -> Evidence | None:
     return Evidence(DECISIVE, '`"jsonrpc": "2.0"` and methods of MCP') if found else None
 
 
-def recognise_message(value: JSON) -> Evidence | None:
-    """None: what a message answers cannot be told by itself; see `session`."""
-    del value
-    return None
-
-
 def session(value: JSON) -> Log | None:
     """The log that a message which names itself belongs to."""
     return Log() if any(_is_of_mcp(frame.value) for frame in frames(value, Place(0), _is_rpc)) else None
@@ -102,23 +96,6 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
     for index, record in enumerate(sequence(value)):
         yield from log.take(record, place / index) or ()
     yield from log.end()
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no message is recognised by itself."""
-    raise NotImplementedError
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: what is recorded is what two programs said."""
-    del trajectory
-    raise CannotExpress("a record of what two programs said")
-
-
-def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
-    """None: the shapes of messages are those of the protocol, not of a provider."""
-    del value, place
-    return ()
 
 
 class _Connection(Struct):

@@ -129,5 +129,5 @@ def _written(call: Gathered) -> JSON:
 make = Completion
 
 
-recognise, fits, recognise_message, session, read = _stream.functions(__name__, is_event, "chunks of a completion")
-is_response, read_messages, write, raw_messages = _stream.is_response, _stream.read_messages, _stream.write, _stream.raw_messages
+recognise, fits, session, read = _stream.functions(__name__, is_event, "chunks of a completion")
+is_response = _stream.is_response

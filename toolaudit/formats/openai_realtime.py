@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from toolaudit.formats import DECISIVE, CannotExpress, Evidence, Message
+from toolaudit.formats import DECISIVE, Evidence
 from toolaudit.formats._frames import Frame, frames
 from toolaudit.formats._json import has, key_of, kind_of, mapping, number, sequence, text_or_none
 from toolaudit.model import JSON, Call, Other, Part, Place, Result, Role, Text, Tool, Trajectory, Turn, Unknown
@@ -105,12 +105,6 @@ def recognise(value: JSON) -> Evidence | None:
     return Evidence(DECISIVE, "events of the Realtime API") if telling else None
 
 
-def recognise_message(value: JSON) -> Evidence | None:
-    """None: an event is no message by itself; see `session`."""
-    del value
-    return None
-
-
 def session(value: JSON) -> Log | None:
     """The log that an event which names itself belongs to."""
     return Log() if any(True for _ in frames(value, Place(0), _is_telling)) else None
@@ -126,23 +120,6 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
     for index, record in enumerate(sequence(value)):
         yield from log.take(record, place / index) or ()
     yield from log.end()
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no event is recognised by itself."""
-    raise NotImplementedError
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: what is recorded is what two programs said."""
-    del trajectory
-    raise CannotExpress("a record of what two programs said")
-
-
-def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
-    """None: an item stands in several events, none of which is a message."""
-    del value, place
-    return ()
 
 
 class _Item(Struct):

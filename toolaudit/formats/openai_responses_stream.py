@@ -113,5 +113,5 @@ def _written(gathered: Gathered) -> JSON:
 make = Reply
 
 
-recognise, fits, recognise_message, session, read = _stream.functions(__name__, is_event, "events of a Responses stream")
-is_response, read_messages, write, raw_messages = _stream.is_response, _stream.read_messages, _stream.write, _stream.raw_messages
+recognise, fits, session, read = _stream.functions(__name__, is_event, "events of a Responses stream")
+is_response = _stream.is_response

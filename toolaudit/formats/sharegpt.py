@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from toolaudit.formats import DECISIVE, CannotExpress, Evidence, Message, _text_calls
+from toolaudit.formats import DECISIVE, Evidence, _text_calls
 from toolaudit.formats._json import indexed, mapping, number, sequence, text_or_none
 from toolaudit.model import JSON, Other, Part, Place, Result, Role, Text, Tool, Trajectory, Turn, Unknown
 from toolaudit.text import quote
@@ -49,12 +49,6 @@ def _is_turn(value: JSON) -> bool:
     return isinstance(value, dict) and isinstance(value.get("from"), str) and "value" in value and "role" not in value
 
 
-def recognise_message(value: JSON) -> Evidence | None:
-    """None: a turn is never stored alone."""
-    del value
-    return None
-
-
 # ------------------------------------------------------------------------------------------------------------------- reading
 
 
@@ -72,11 +66,6 @@ def read(value: JSON, place: Place, answer: tuple[JSON, Place] | None = None) ->
     trajectory.turns = number(turns)
     trajectory.tools = _tools(body.get("tools"))
     yield trajectory
-
-
-def read_messages(messages: list[Message]) -> Trajectory:
-    """Never asked for: no turn is recognised by itself."""
-    raise NotImplementedError
 
 
 def _turn(value: dict[str, JSON], place: Place, unknown: list[Unknown]) -> Turn:
@@ -134,15 +123,6 @@ def _tools(tools: JSON) -> tuple[Tool, ...] | None:
         return None
     found = [mapping(mapping(one).get("function")) or mapping(one) for one in value]
     return tuple(Tool(name=one["name"], schema=one.get("parameters")) for one in found if isinstance(one.get("name"), str))
-
-
-# ------------------------------------------------------------------------------------------------------------------- writing
-
-
-def write(trajectory: Trajectory) -> JSON:
-    """Raises CannotExpress: calls and results have no ids here, and most faults are about those."""
-    del trajectory
-    raise CannotExpress("calls and results with ids")
 
 
 def raw_messages(value: JSON, place: Place) -> Iterable[tuple[JSON, Place]]:
