@@ -1,4 +1,8 @@
-"""The vendor's own validator as an oracle: the same accept or refuse, for each generation of its tokenizer."""
+"""The vendor's own validator as an oracle: the same accept or refuse, for each generation of its tokenizer.
+
+What it looks at beside pairs is left out, for no rule is about it: text beside calls (refused up to v3), a last message of the model, roles
+in an order that breaks no pair.
+"""
 
 from __future__ import annotations
 
@@ -156,8 +160,6 @@ def test_whole_conversations_are_taken_by_both(version: str) -> None:
 @each
 @pytest.mark.parametrize("name", CHANGES)
 def test_one_fault_has_one_verdict(version: str, name: str) -> None:
-    if name == "long_id" and VERSIONS[version] == "mistral":
-        pytest.skip("any id is taken there; that models of older tokenizers refuse it is told with an unknown verdict")
     for seed in range(12):
         source = random.Random(seed)
         messages = conversation(source)

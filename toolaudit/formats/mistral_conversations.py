@@ -127,7 +127,8 @@ def _call(value: dict[str, JSON], place: Place) -> Call:
         args_key="arguments",
         id_key="tool_call_id",
         kind="function.call",
-        state="cancelled" if status == "denied" else "waiting" if status == "pending" else "done",
+        expects="later" if status == "pending" else "one",
+        state="cancelled" if status == "denied" else "done",
     )
 
 
