@@ -27,6 +27,7 @@ from toolaudit.sources import Archive, Source, Unusable, find, globs_of, opened
 from toolaudit.sources.records import Record, records
 
 if TYPE_CHECKING:
+    from toolaudit.sessions import Sessions
     from toolaudit.snapshots import Kept
     from toolaudit.work import Crew
 
@@ -257,11 +258,12 @@ class Audit:
     def take(self, groups: Iterable[Group], outcome: Outcome) -> None:
         """Judge groups of trajectories and add what comes of it. What a record repeats of a former one is counted and told once."""
         for group in groups:
+            items = _in_session(group.items)
             if group.kept is None:
-                for item in group.items:
+                for item in items:
                     self._item(item, outcome)
             else:
-                self._record(group.items, group.kept, group.former, outcome)
+                self._record(items, group.kept, group.former, outcome)
 
     def _record(self, items: Iterable[Stored | Healthy], kept: Kept, former: Kept | None, outcome: Outcome) -> None:
         """Take what a record holds that others may repeat, or that repeats a former one."""
@@ -379,6 +381,19 @@ class Audit:
 
 
 _LOST = frozenset({"orphan-result", "dropped-assistant-turn"})
+
+
+def _in_session(items: Iterable[Stored | Healthy]) -> Iterator[Stored | Healthy]:
+    """The trajectories of a record, each request with the one it goes on from."""
+    sessions: Sessions | None = None
+    for item in items:
+        if isinstance(item, Stored) and item.trajectory.sent and item.trajectory.kind == "request":
+            if sessions is None:
+                from toolaudit import sessions as known
+
+                sessions = known.Sessions()
+            sessions.follow(item.trajectory)
+        yield item
 
 
 def tally(ledger: Ledger, outcome: Outcome) -> None:

@@ -303,6 +303,8 @@ class Trajectory(Struct, kw_only=True, gc=False):
     parallel: bool | None = None
     """The request's `parallel_tool_calls` (or its opposite number), when set."""
     unknown: list[Unknown] = field(default_factory=list)
+    former: Trajectory | None = None
+    """The request before it in the same conversation, where that is known."""
     streamed: bool = False
     """A response that was put together from its events: what it asks for is answered elsewhere."""
     faults: list[StreamFault] = field(default_factory=list)

@@ -35,6 +35,8 @@ def _whole(ledger: Ledger) -> Iterable[str]:
     """Signs of the trajectory as a whole."""
     yield from (f"unknown-{unknown.of}" for unknown in ledger.trajectory.unknown)
     yield from (fault.rule for fault in ledger.trajectory.faults)
+    if ledger.trajectory.former is not None:
+        yield "former"
     if ledger.trajectory.tools is not None:
         yield "tools"
     if ledger.trajectory.thinking:

@@ -341,7 +341,8 @@ def _calls(value: dict[str, JSON], place: Place) -> Iterator[Call]:
 
 
 def _call(value: dict[str, JSON], place: Place) -> Call:
-    kind = "custom" if isinstance(value.get("custom"), dict) else "function"
+    named = bool(mapping(value.get("function")).get("name"))  # some servers send both, one of them empty
+    kind = "custom" if isinstance(value.get("custom"), dict) and not named else "function"
     inner = mapping(value.get(kind)) or value  # some dumps have name and arguments beside the id
     under = f"{kind}/" if value.get(kind) else ""
     args_key = "input" if kind == "custom" else "arguments"
