@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import orjson
 import pytest
+import simulator
 from conversations import FORMATS
 from test_excerpts import CASES, KEYS, _broken, growing, healthy, long_one
 
@@ -235,3 +236,24 @@ def test_file_that_vanishes_midway_is_said(tmp_path: Path, cut: Callable[..., Re
     assert [given.status for given in report.inputs] == ["failed"]
     assert "were not checked: there is no such file or folder" in report.incomplete[0]
     assert report.summary.trajectories > 0
+
+
+@pytest.mark.parametrize("store", ["exchanges", "bodies"])
+@pytest.mark.parametrize("form", simulator.FORMS)
+def test_requests_are_linked_across_ranges(form: str, store: str, tmp_path: Path, cut: Callable[..., Report]) -> None:
+    """What goes on from request to request is told once, with how many carry it, wherever the file is cut."""
+    doors: list[dict[str, Any]] = [{"kept": simulator.results_again}, {"kept": simulator.other_ids}, {"kept": simulator.one_failed}]
+    doors += [{"sent": simulator.trimmed(policy)} for policy in ("head", "summary", "evicted", "cleared")]
+    found: set[tuple[str, bool]] = set()
+    for seed in range(6):
+        rng = random.Random(f"{form}{store}{seed}")
+        loops = [loop for door in rng.sample(doors, 3) for loop in simulator.sessions(form, f"{seed}", widths=(2, 3), **door)]
+        exchanges = simulator.interleaved([loop.exchanges for loop in loops], rng)
+        lines = exchanges if store == "exchanges" else [one["request"]["body"] for one in exchanges]
+        path = tmp_path / "x.jsonl"
+        path.write_bytes(b"\n".join(map(orjson.dumps, lines)))
+        for options in (None, Options(sent=True), Options(target="strict")):
+            report = same(cut, path, spans_of(path.stat().st_size, rng), options)
+            found |= {(entry.rule, entry.repeats > 1) for entry in report.findings}
+    assert {"trimmed-pair", "missing-result"} <= {rule for rule, _ in found}
+    assert any(again for _, again in found)

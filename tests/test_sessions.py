@@ -57,7 +57,7 @@ def test_a_turn_that_is_sent_back_as_it_came_is_silent() -> None:
 
 
 ALTERED = {
-    "a call was dropped": (turn(call(A)), [result(A)], "is not sent back with it", B),
+    "a call was dropped": (turn(call(A)), [result(A)], "not sent back with it", B),
     "arguments were rewritten": (turn(call(A, at="elsewhere"), call(B)), DONE, "its arguments, or its tool", A),
     "an id was rewritten": (
         turn({**call(A), "id": "call_n0t0t8w1"}, call(B)),
@@ -144,3 +144,20 @@ def test_conversations_side_by_side_are_told_apart() -> None:
     assert found(*exchanges) == []
     exchanges += [exchange(first[2:], status=400), exchange(second, said("assistant", "So."))]
     assert [(entry.rule, entry.pointer.split("/")[2]) for entry in found(*exchanges)] == [("trimmed-pair", "4")]
+
+
+def test_a_request_that_leaves_its_history_to_the_provider_has_dropped_nothing() -> None:
+    url = "https://api.openai.com/v1/responses"
+    asked = {"type": "function_call", "call_id": A, "name": "tide", "arguments": "{}"}
+    came = {"object": "response", "id": "resp_1", "status": "completed", "output": [asked]}
+    first = {"url": url, "body": {"model": "m", "input": [{"role": "user", "content": "q"}]}}
+    items = [{"type": "function_call_output", "call_id": A, "output": "5 m"}]
+    second = {"url": url, "body": {"model": "m", "input": items, "previous_response_id": "resp_1"}}
+    assert found({"request": first, "response": {"status": 200, "body": came}}, {"request": second, "response": {"status": 200}}) == []
+
+
+def test_what_goes_on_is_told_once_with_how_many_requests_have_it() -> None:
+    torn = [ASK, CAME, DONE[0]]
+    exchanges = [exchange(torn + [said("user", f"p {index}") for index in range(count)], status=400) for count in range(1, 4)]
+    (entry,) = audit({"exchanges": exchanges}).findings
+    assert (entry.rule, entry.repeats, entry.pointer.split("/")[2]) == ("missing-result", 3, "0")

@@ -22,12 +22,12 @@ from toolaudit.model import JSON, Finding, Ledger, Place, Severity, Tool, Trajec
 from toolaudit.pairing import pair
 from toolaudit.reading import Group, Healthy, Reading, Stored
 from toolaudit.report import Entry, Input, Report, Tally, add_up
+from toolaudit.sessions import Repeats, Request, gist_of
 from toolaudit.signs import OF_TEXT
 from toolaudit.sources import Archive, Source, Unusable, find, globs_of, opened
 from toolaudit.sources.records import Record, records
 
 if TYPE_CHECKING:
-    from toolaudit.sessions import Sessions
     from toolaudit.snapshots import Kept
     from toolaudit.work import Crew
 
@@ -80,6 +80,8 @@ class Outcome(Struct, gc=False):
     """Where the latest calls stand, by their ids."""
     orphans: list[Entry] = field(default_factory=list)
     """Those of the findings that look for a call with their id in other trajectories."""
+    repeats: Repeats = field(default_factory=Repeats)
+    """Those of the findings that other requests may carry."""
 
     def enter(self, key: str, place: Place) -> None:
         """Remember where a call stands."""
@@ -99,6 +101,7 @@ class Outcome(Struct, gc=False):
         self.tally.add(later.tally)
         self.calls = _latest(self.calls, later.calls)
         self.orphans += later.orphans
+        self.repeats.add(later.repeats)
 
 
 T = TypeVar("T")
@@ -258,34 +261,43 @@ class Audit:
     def take(self, groups: Iterable[Group], outcome: Outcome) -> None:
         """Judge groups of trajectories and add what comes of it. What a record repeats of a former one is counted and told once."""
         for group in groups:
-            items = _in_session(group.items)
-            if group.kept is None:
-                for item in items:
-                    self._item(item, outcome)
-            else:
-                self._record(items, group.kept, group.former, outcome)
+            if group.kept is not None:
+                self._record(group.items, group.kept, group.former, outcome)
+                continue
+            for item in group.items:
+                before = len(outcome.findings)
+                self._item(item, outcome)
+                if isinstance(item, Stored):
+                    outcome.findings[before:] = _untold(item.request, outcome.findings[before:], outcome.repeats)
 
     def _record(self, items: Iterable[Stored | Healthy], kept: Kept, former: Kept | None, outcome: Outcome) -> None:
         """Take what a record holds that others may repeat, or that repeats a former one."""
         own, seen = Outcome(given=outcome.given, calls=outcome.calls), []
+        found: list[tuple[Request | None, list[Entry]]] = []
         for item in items:
+            before = len(own.findings)
             self._item(item, own)
             if isinstance(item, Stored):
                 seen.append(item.trajectory)
+                found.append((item.request, own.findings[before:]))
         outcome.tally.add(own.tally)
+        outcome.calls = own.calls
         if kept.goes_on and former is not None:
             kept.go_on(former, own.tally)
-            outcome.calls = own.calls
+            outcome.repeats.carry(kept.key, former.key, former.gists)
             return
         kept.close(seen, own.tally, own.findings)
+        again: list[Entry] = []
         if former is not None and (total := former.repeated(kept, seen)) is not None:
             outcome.tally.add(total, -1)
-            own.findings = former.untold(own.findings)
-            new = set(map(id, own.findings))
-            own.orphans = [entry for entry in own.orphans if id(entry) in new]
-        outcome.findings += own.findings
-        outcome.orphans += own.orphans
-        outcome.calls = own.calls
+            again = former.told_of(own.findings)
+            outcome.repeats.carry(kept.key, former.key, frozenset(map(gist_of, again)))
+        told = set(map(id, again))
+        new = [entry for request, entries in found for entry in _untold(request, entries, outcome.repeats, told)]
+        outcome.repeats.tell(kept.key, new)
+        own_orphans = set(map(id, new))
+        outcome.findings += new
+        outcome.orphans += [entry for entry in own.orphans if id(entry) in own_orphans]
 
     def _item(self, item: Stored | Healthy, outcome: Outcome) -> None:
         if isinstance(item, Healthy):
@@ -383,17 +395,17 @@ class Audit:
 _LOST = frozenset({"orphan-result", "dropped-assistant-turn"})
 
 
-def _in_session(items: Iterable[Stored | Healthy]) -> Iterator[Stored | Healthy]:
-    """The trajectories of a record, each request with the one it goes on from."""
-    sessions: Sessions | None = None
-    for item in items:
-        if isinstance(item, Stored) and item.trajectory.sent and item.trajectory.kind == "request":
-            if sessions is None:
-                from toolaudit import sessions as known
-
-                sessions = known.Sessions()
-            sessions.follow(item.trajectory)
-        yield item
+def _untold(request: Request | None, found: list[Entry], repeats: Repeats, told: Collection[int] = ()) -> list[Entry]:
+    """Those of the findings of a request that are told of none before it; what of it was `told`, by identity, is left out as well."""
+    new = [entry for entry in found if id(entry) not in told]
+    if request is None or not found:
+        return new
+    request.found = frozenset(map(gist_of, found))
+    if request.former is not None and (common := request.found & request.former.found):
+        repeats.carry(request.key, request.former.key, common & frozenset(map(gist_of, new)))
+        new = [entry for entry in new if gist_of(entry) not in common]
+    repeats.tell(request.key, new)
+    return new
 
 
 def tally(ledger: Ledger, outcome: Outcome) -> None:
@@ -426,6 +438,7 @@ def _pass(healthy: Healthy, outcome: Outcome) -> None:
 
 def settle(outcome: Outcome, reading: Reading) -> None:
     """Take the certainty out of findings beside records that could not be read, and put them in order."""
+    outcome.repeats.count()
     if reading.unreadable:
         from toolaudit.entries import uncertain
 

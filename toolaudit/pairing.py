@@ -213,13 +213,25 @@ class _Pairing:
 
     def _only_results_between(self, first: Turn, second: Turn) -> bool:
         """Nothing but results, or turns that repeat `first`, stands between the two."""
-        ids = {call.id for call in first.calls}
+        ids, said = {call.id for call in first.calls}, self._said_with(first)
         for turn in self.trajectory.turns[first.index + 1 : second.index]:
             if turn.calls and ({call.id for call in turn.calls} <= ids or self.trajectory.unit == "item"):
+                continue
+            if turn.role == "assistant" and set(turn.order) == {"t"} and {part.text for part in turn.texts} <= said:
                 continue
             if set(turn.order) - {"r", "h"} or (not turn.parts and turn.role != "assistant"):
                 return False
         return True
+
+    def _said_with(self, first: Turn) -> set[str]:
+        """The texts of the items right before an item that calls: they belong to its turn, and come again with it."""
+        texts: set[str] = set()
+        if self.trajectory.unit == "item":
+            index = first.index - 1
+            while index >= 0 and (turn := self.trajectory.turns[index]).role == "assistant":
+                texts.update(part.text for part in turn.texts)
+                index -= 1
+        return texts
 
     def _is_reuse(self, index: int, known: list[Pair]) -> bool:
         """A call that looks repeated, but was answered and gets an answer of its own, under an id of a kind that recurs."""
@@ -547,8 +559,8 @@ class _Pairing:
             return "open", "waiting"
         if self._shares_id(pair):
             return "unjudged", "shared-id"
-        if batch.last and not self._known_late(batch):
-            answer = 0 < self.trajectory.sent_turns < batch.turns[0].number  # the next request is where its results are
+        if batch.last and not self._known_late(batch, pair.turn):
+            answer = 0 < self.trajectory.sent_turns < pair.turn.number  # the next request is where its results are
             return "open", "answer" if answer or self.trajectory.streamed else "pending"
         return "missing", ""
 
@@ -560,9 +572,9 @@ class _Pairing:
     def _overlap(self, pair: Pair, former: Pair) -> bool:
         return former.batch is pair.batch or not any(answer.turn.number < pair.turn.number for answer in former.answers)
 
-    def _known_late(self, batch: Batch) -> bool:
-        """The last batch is known to have been sent, or was closed by a message that answers only part of it."""
-        sent = self.trajectory.sent and (not self.trajectory.sent_turns or batch.turns[0].number <= self.trajectory.sent_turns)
+    def _known_late(self, batch: Batch, turn: Turn) -> bool:
+        """A turn of the last batch is known to have been sent, or the batch was closed by a message that answers only part of it."""
+        sent = self.trajectory.sent and (not self.trajectory.sent_turns or turn.number <= self.trajectory.sent_turns)
         partly = any(a.state == "first" for p in batch.pairs if p.call.executor == "client" for a in p.answers)
         return sent or (partly and self.law.closes and self.trajectory.kind != "log")
 

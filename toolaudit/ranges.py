@@ -23,7 +23,6 @@ from toolaudit.sources.records import Between, divisible
 if TYPE_CHECKING:
     from toolaudit.engine import Audit, Outcome, Spot
     from toolaudit.engines import Lost
-    from toolaudit.snapshots import Snapshots
     from toolaudit.threads import Thread
     from toolaudit.work import Unit
 
@@ -48,12 +47,15 @@ class Range(Struct, frozen=True):
 
 
 class Part(Struct):
-    """What came of a range. Lines are counted from its beginning."""
+    """What came of a range. Lines are counted from its beginning, or from that of the lines before it that were looked back at."""
 
     outcome: Outcome
     apart: Outcome
     """What comes of responses that were held back, where they turn out to be no messages of a log."""
     lines: int
+    """How many it has."""
+    before: int
+    """How many were looked back at."""
     records: int
     understood: int
     trajectories: int
@@ -129,13 +131,12 @@ def part_of(audit: Audit, source: Source, span: Range) -> Part:
     stream = opened(source, until=span.end)
     if isinstance(stream, (Archive, Unusable)):
         given.status, given.reason = "failed", stream.reason if isinstance(stream, Unusable) else _CHANGED
-        return Part(Outcome(given=given), Outcome(given=given), 0, 0, 0, 0)
+        return Part(Outcome(given=given), Outcome(given=given), 0, 0, 0, 0, 0)
     with stream:
         reading = audit.reading(given, quick=audit.quick)
         outcome, apart = Outcome(given=given), Outcome(given=Input(path=source.path))
-        if span.start > span.first:
-            _follow(audit, reading, stream, span)
-        lines = Between(stream, span.start, span.end, audit.options.max_record)
+        before = _follow(audit, reading, stream, span) if span.start > span.first else 0
+        lines = Between(stream, span.start, span.end, audit.options.max_record, before)
         try:
             audit.take(reading.part(lines, last=span.last), outcome)
             held = [(record.number, record.offset, len(record.data)) for _, record in reading.held if record is not None]
@@ -150,6 +151,7 @@ def part_of(audit: Audit, source: Source, span: Range) -> Part:
         outcome,
         apart,
         lines.count,
+        before,
         reading.records,
         reading.understood,
         reading.trajectories,
@@ -162,23 +164,32 @@ def part_of(audit: Audit, source: Source, span: Range) -> Part:
     )
 
 
-def _follow(audit: Audit, reading: Reading, stream: BinaryIO, span: Range) -> None:
-    """Let a reading know that it does not begin with the file."""
-    if not audit.quick:
-        return
-    from toolaudit.threads import Threads
+def _follow(audit: Audit, reading: Reading, stream: BinaryIO, span: Range) -> int:
+    """Let a reading know that it does not begin with the file; how many lines before it were looked back at."""
+    if audit.quick:
+        from toolaudit.threads import Threads
 
-    reading.threads = Threads(later=True)
-    if (before := _before(stream, span)) < span.start:
-        reading.snapshots = _known(audit, reading.given.path, stream, before, span.start)
+        reading.threads = Threads(later=True)
+    start = _before(stream, span)
+    known = audit.reading(Input(path=reading.given.path), quick=audit.quick)
+    lines = Between(stream, start, span.start, audit.options.max_record)
+    from toolaudit.engine import Outcome
+
+    audit.take(known.part(lines, last=False), Outcome(given=known.given))  # what is found in them is told elsewhere
+    known.close()
+    for name in ("snapshots", "sessions"):
+        if name in known.__dict__:
+            setattr(reading, name, known.__dict__[name])
+    return lines.count
 
 
 def _before(stream: BinaryIO, span: Range) -> int:
-    """Where the lines before a range begin that its first ones may repeat; where the range does when none of those holds a list."""
-    from toolaudit.snapshots import LINES, LONGEST, first
+    """Where the lines before a range begin that its first ones may repeat, or go on from."""
+    from toolaudit.sessions import BACK as LINES  # the file's own is a number of bytes
+    from toolaudit.sessions import REACH
 
     at, text = span.start, b""
-    while at > span.first and span.start - at < LONGEST and text.count(b"\n") <= LINES:
+    while at > span.first and span.start - at < 2 * REACH and text.count(b"\n") <= LINES:
         step = min(BACK, at - span.first)
         at -= step
         stream.seek(at)
@@ -186,21 +197,7 @@ def _before(stream: BinaryIO, span: Range) -> int:
     lines = text.splitlines(keepends=True)
     if at > span.first:
         lines = lines[1:]  # its beginning was not read
-    lines = lines[-LINES:]
-    return span.start - sum(map(len, lines)) if any(first(line) >= 0 for line in lines) else span.start
-
-
-def _known(audit: Audit, path: str, stream: BinaryIO, start: int, end: int) -> Snapshots:
-    """What is remembered of the records between two offsets. What was found in them is told elsewhere."""
-    from toolaudit.engine import Outcome
-
-    reading = audit.reading(Input(path=path), quick=True)
-    lines = Between(stream, start, end, audit.options.max_record)
-    audit.take(reading.part(lines, last=False), Outcome(given=reading.given))
-    reading.close()
-    for kept in reading.snapshots.kept:
-        kept.number -= lines.count
-    return reading.snapshots
+    return span.start - sum(map(len, lines[-LINES:]))
 
 
 # ------------------------------------------------------------------------------------------------------------------- joining
@@ -236,7 +233,7 @@ class Joining:
             self.lines = span.blank
         self.answers = self.answers or bool(part.held)
         self.session = self.session or part.session
-        moved(part, self.lines)
+        moved(part, self.lines - part.before)
         self._count(part)
         if span.start == span.first:
             self.held = part.held
@@ -311,6 +308,7 @@ def moved(part: Part, lines: int) -> None:
     for outcome in (part.outcome, part.apart):
         for entry in {id(one): one for one in (*outcome.findings, *outcome.orphans)}.values():
             _move(entry, lines)
+        outcome.repeats = outcome.repeats.moved(lines)
         outcome.calls = {key: _moved(spot, lines) for key, spot in outcome.calls.items()}
     part.bad = [Unknown(place=_placed(one.place, lines), what=one.what, of=one.of) for one in part.bad]
     part.held = [(number + lines, offset, length) for number, offset, length in part.held]

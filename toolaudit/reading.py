@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from toolaudit.express import Walk
     from toolaudit.places import Document
+    from toolaudit.sessions import Proved, Request, Sessions
     from toolaudit.snapshots import Kept, Snapshots
     from toolaudit.threads import Thread, Threads
 
@@ -46,6 +47,8 @@ class Stored(Struct):
     """What pointers lead into, when lines have to be counted in it; empty when the record's number is the line."""
     first_line: int = 1
     """The line on which the document begins."""
+    request: Request | None = None
+    """What links it to others, where it is a request."""
 
 
 class Healthy(Struct, gc=False):
@@ -123,6 +126,7 @@ class Reading:
         """The log of one program, once a line has named itself as one of it."""
         self._again: Again = lambda _, __: b""
         self._spool: Spool | None = None
+        self._in_excerpt = self._in_doubt = False
 
     @functools.cached_property
     def search(self) -> Search:
@@ -135,6 +139,13 @@ class Reading:
         from toolaudit.snapshots import Snapshots
 
         return Snapshots()
+
+    @functools.cached_property
+    def sessions(self) -> Sessions:
+        """The latest requests, for those that go on from them."""
+        from toolaudit.sessions import Sessions
+
+        return Sessions()
 
     @functools.cached_property
     def threads(self) -> Threads:
@@ -301,7 +312,9 @@ class Reading:
             stored = self._excerpt(walk, record)
             if stored is None:
                 self.understood -= 1
+                self._in_doubt = True
                 yield from self._seen(decode(record.data), record)
+                self._in_doubt = False
                 return
             yield from stored
         self.trajectories += 1
@@ -316,16 +329,51 @@ class Reading:
             return None
         with self.unchanged():
             found = list(self._seen(value, record))
-        return found if mark([one.trajectory for one in found], walk, indexes) else None
+        if not mark([one.trajectory for one in found], walk, indexes) or self._may_be_torn(found[0].trajectory, record):
+            return None
+        return found
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Look at an excerpt; what is in it is accounted for where the whole is."""
         before = self.understood, self.trajectories, self.elsewhere, self.given.format
         bad, held = len(self.bad), len(self.held)
+        self._in_excerpt = True
         yield
+        self._in_excerpt = False
         self.understood, self.trajectories, self.elsewhere, self.given.format = before
         del self.bad[bad:], self.held[held:]
+
+    def _may_be_torn(self, excerpt: Trajectory, record: Record) -> bool:
+        """A line right before holds what may be the other half of a pair: that takes all of both to tell."""
+        if excerpt.kind != "request" or not (record.number and "snapshots" in self.__dict__):
+            return False
+        from toolaudit.sessions import torn
+
+        halves = [key.encode("utf-8", "surrogatepass") for key in torn(excerpt.turns)]
+        before = [kept.data for kept in self.snapshots.kept if kept.number < record.number]
+        return any(data.count(half) > record.data.count(half) for half in halves for data in before)
+
+    def _follow(self, trajectory: Trajectory, record: Record | None) -> Request | None:
+        """Link a request to the one before it in its conversation."""
+        if record is None or not record.number:
+            return self.sessions.follow(trajectory) if trajectory.sent else None  # a list of samples is no session
+        number = record.number
+        return self.sessions.follow(trajectory, number, len(record.data), self._proved_before(number), firm=not self._in_doubt)
+
+    def _proved_before(self, number: int) -> Iterator[Proved]:
+        """The lines right before that held nothing to report, the latest first."""
+        from toolaudit.sessions import Proved
+
+        known = {request.key[0] for request in self.sessions.latest}
+        for kept in reversed(self.snapshots.kept if "snapshots" in self.__dict__ else ()):
+            if kept.number < number and kept.number not in known:
+                yield Proved(kept.number, kept.data, functools.partial(self._request, kept.data, kept.number))
+
+    def _request(self, data: bytes, number: int) -> Trajectory | None:
+        """The request that a line holds, without any account of it."""
+        found = (one for one in self._looked(decode(data), number) if isinstance(one, Found) and not one.is_response)
+        return next((trajectory for one in found for trajectory in one.read()), None)
 
     def _not_json(self, record: Record, error: NotJSON, last: bool) -> Iterator[Group]:
         if record.number:
@@ -392,11 +440,12 @@ class Reading:
         document: Document = b"",
     ) -> Stored:
         self.trajectories += 1
+        request = self._follow(trajectory, record) if trajectory.kind == "request" and not self._in_excerpt else None
         if document:
-            return Stored(trajectory, messages, document)
+            return Stored(trajectory, messages, document, request=request)
         if record is None or (record.number and b"\n" not in record.data):
-            return Stored(trajectory, messages)
-        return Stored(trajectory, messages, record.data, max(record.number, 1))
+            return Stored(trajectory, messages, request=request)
+        return Stored(trajectory, messages, record.data, max(record.number, 1), request)
 
     def _tie(self, place: Place, names: Iterable[str]) -> None:
         listed = " and ".join(f"`{name}`" for name in names)

@@ -16,14 +16,11 @@ from toolaudit.express import LONG, NotProved, Walk, conversation, finish, prove
 from toolaudit.model import Trajectory, Turn
 from toolaudit.regex import regex
 from toolaudit.report import Entry, Tally
+from toolaudit.sessions import BACK, REACH, Gist, Key, gist_of
 from toolaudit.sources.scan import past_blank, past_value
 
-LINES = 8
-"""So many lines are looked back: conversations that go on side by side take turns."""
 SHORT = 4096
 """A record of no more bytes may hold less of messages than of what stands beside them."""
-LONGEST = 8 << 20
-"""A longer record is not kept for comparison."""
 
 _KEYS = (b'"messages"', b'"input"')
 _OPENING = regex(rb'"[a-z]++"\s*+:\s*+\[\s*+')
@@ -51,11 +48,18 @@ class Kept(Struct, gc=False):
     total: Tally | None = None
     """What was counted in it, with all that it repeats; None where it holds more than one conversation."""
     told: frozenset[tuple[object, ...]] = field(default=frozenset())
-    """What was found in it."""
+    """What was found in it,"""
+    gists: frozenset[Gist] = field(default=frozenset())
+    """and what of that stays the same from one request to the next."""
     asked: int = 0
     """How many turns its list has, where `answer` follows them."""
     answer: tuple[object, ...] = ()
     """What is stored beside the list as the answer it got: it goes on from the former only if that is its next message."""
+
+    @property
+    def key(self) -> Key:
+        """What it is known by."""
+        return self.number, 0
 
     def stop(self) -> int:
         """Where its last element ends."""
@@ -69,7 +73,7 @@ class Kept(Struct, gc=False):
     def go_on(self, former: Kept, new: Tally) -> None:
         """Note what came of a record of which only what is new was told."""
         if former.total is not None:
-            self.total, self.told = Tally(), former.told
+            self.total, self.told, self.gists = Tally(), former.told, former.gists
             self.total.add(former.total)
             self.total.add(new)
 
@@ -78,7 +82,7 @@ class Kept(Struct, gc=False):
         if self.marks and (total.trajectories != 1 or any(trajectory.counted for trajectory in judged)):
             self.walk = None  # no excerpt would do, so neither will one of what goes on from it
         if total.trajectories == 1 and not any(trajectory.kind == "response" for trajectory in judged):
-            self.total, self.told = total, frozenset(map(_identity, found))
+            self.total, self.told, self.gists = total, frozenset(map(_identity, found)), frozenset(map(gist_of, found))
             if judged and judged[0].sent_turns:
                 self.asked = judged[0].sent_turns
                 self.answer = tuple(map(_gist, judged[0].turns[self.asked :]))
@@ -93,9 +97,9 @@ class Kept(Struct, gc=False):
                 return None
         return self.total
 
-    def untold(self, found: list[Entry]) -> list[Entry]:
-        """Those findings of a later record that are not in this one."""
-        return [entry for entry in found if _identity(entry) not in self.told]
+    def told_of(self, found: list[Entry]) -> list[Entry]:
+        """Those findings of a later record that are in this one as well."""
+        return [entry for entry in found if _identity(entry) in self.told]
 
 
 def _gist(turn: Turn) -> tuple[object, ...]:
@@ -112,11 +116,11 @@ class Snapshots:
     """The latest records of one source."""
 
     def __init__(self) -> None:
-        self.kept: deque[Kept] = deque(maxlen=LINES)
+        self.kept: deque[Kept] = deque(maxlen=BACK)
 
     def prove(self, data: bytes, number: int) -> tuple[Walk | None, Kept | None, Kept | None]:
         """The proof of a record, what is kept of it, and the record that it goes on from. Each of them may be None."""
-        start = first(data) if len(data) <= LONGEST else -1
+        start = first(data) if len(data) <= REACH else -1
         if start < 0:
             return prove(data), None, None
         kept = Kept(number, data, start)
@@ -132,12 +136,14 @@ class Snapshots:
         if walk is not None:
             kept.walk, kept.turns, kept.calls, kept.marks = walk, walk.index, len(walk.called), _marks(walk)
         self.kept.append(kept)
+        while len(self.kept) > 1 and sum(len(one.data) for one in self.kept) > REACH:
+            self.kept.popleft()
         return walk, kept, former
 
     def _former(self, kept: Kept) -> tuple[Kept, int] | None:
         """The latest record whose messages are those with which this one begins, and where the comma behind them stands in this one."""
         for former in reversed(self.kept):
-            if former.number < kept.number - LINES:
+            if former.number < kept.number - BACK:
                 return None
             if _is_alike(former, kept):
                 at = past_blank(kept.data, kept.start + former.stop() - former.start)

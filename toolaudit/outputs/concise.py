@@ -49,10 +49,15 @@ class Report:
 
 def line(entry: Entry, ink: Ink) -> str:
     """The finding on one line, however many its strings were written on."""
-    where, word, said = f"{place(entry)}: ", WORDS[entry.severity], f" {entry.rule}: {clip(entry.message, LONGEST)}"
+    where, word, said = f"{place(entry)}: ", WORDS[entry.severity], f" {entry.rule}: {clip(entry.message, LONGEST)}{_repeats(entry)}"
     if not ink.color:
         return ink.line(where + word + said)
     return ink.line(where) + ink.paint(word, TONES[entry.severity]) + ink.shown(said)
+
+
+def _repeats(entry: Entry) -> str:
+    """How many requests have it, where it is more than one."""
+    return f" (in {entry.repeats:,} requests, first here)" if entry.repeats > 1 else ""
 
 
 def place(entry: Entry) -> str:

@@ -120,6 +120,8 @@ class Block:
             yield "cause", f"{probably} {_CAUSES.get(entry.cause.name, entry.cause.name)} ({entry.cause.confidence} confidence)"
         if error := _refusal(entry):
             yield "error", error
+        if entry.repeats > 1:
+            yield "note", f"{entry.repeats:,} requests have it; this is the first of them"
         if entry.confidence != "high":
             yield "note", f"confidence {entry.confidence}: this is inferred, not recorded in the file"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolaudit.identifiers import recurring
-from toolaudit.model import Call, Cause, Finding, Ledger, Related, Trajectory
+from toolaudit.model import Call, Cause, Finding, Ledger, Place, Related, Trajectory
 from toolaudit.rules import Context, rule
 from toolaudit.rules._say import tool
 from toolaudit.sessions import asked, goes_on, meaning, received
-from toolaudit.text import quote
+from toolaudit.text import plural, quote
 
 
 @rule(category="turns", severity="warning", needs=("former",), since="0.2.0")
@@ -95,8 +95,10 @@ def _held(trajectory: Trajectory, former: Trajectory) -> Iterator[Finding]:
             gone.remove(call)
         if renamed is not None and not recurring(call.id or ""):  # to give such an id a unique name is no harm
             yield _rewritten(call, *renamed, f"it was received under the id {quote(call.id or '')}", "id")
-    if gone and (len(gone) < len(came) or _stands(trajectory, former)):
-        yield from (_dropped(trajectory, former, call) for call in gone)
+    results = {result.ref: result.place for turn in asked(trajectory) for result in turn.results}
+    certain = len(gone) < len(came) or any(call.id in results for call in gone)
+    if gone and trajectory.hidden is None and (certain or _stands(trajectory, former)):
+        yield _dropped(trajectory, former, gone, next((results[call.id] for call in gone if call.id in results), None))
 
 
 def _is_alike(call: Call, other: Call) -> bool:
@@ -128,19 +130,21 @@ def _stands(trajectory: Trajectory, former: Trajectory) -> bool:
     return turn.role == "assistant" and bool(words) and words == [part.text.strip() for part in turn.texts if part.text.strip()]
 
 
-def _dropped(trajectory: Trajectory, former: Trajectory, call: Call) -> Finding:
+def _dropped(trajectory: Trajectory, former: Trajectory, gone: list[Call], result: Place | None) -> Finding:
     at = min(len(asked(former)), len(asked(trajectory)) - 1)
     turn = trajectory.turns[at] if goes_on(former, trajectory) else trajectory.turns[0]
+    call, more = gone[0], f" and {plural(len(gone) - 1, 'other call')} were" if len(gone) > 1 else " was"
     return Finding(
         rule="altered-assistant-turn",
         place=turn.place,
-        message=f"{tool(call.name)} ({quote(call.id or '')}) was received in this turn, and is not sent back with it",
+        message=f"{tool(call.name)} ({quote(call.id or '')}){more} received in this turn, and not sent back with it",
         help="send the turn back as it was received, and answer each of its calls",
         cause=Cause("persistence", "medium"),
         turn=turn.number,
         call_id=call.id,
         tool=call.name,
-        related=(Related("received", call.place),),
+        related=tuple(Related("received", one.place) for one in gone[:8]),
+        root=result,  # what is found there comes of it
     )
 
 

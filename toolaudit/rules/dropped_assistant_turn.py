@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from toolaudit.model import Answer, Cause, Finding, Ledger, Place
 from toolaudit.rules import Context, rule
 from toolaudit.rules._say import of_result
+from toolaudit.sessions import Doors
 from toolaudit.text import quote
 
 
@@ -36,14 +37,16 @@ def dropped_assistant_turn(ledger: Ledger, _: Context) -> Iterator[Finding]:
     ## How to fix
     Append the assistant turn exactly as it arrived, before its results. When shortening a history, drop the turn and its results together.
     """
+    doors = Doors(ledger.trajectory)
     roots: dict[int, Place] = {}
     for answer in ledger.answers:
         if answer.state == "dropped":
             before = answer.before.number if answer.before is not None else 0  # results of one run come from one turn
-            yield _finding(answer, before, roots.setdefault(before, answer.result.place))
+            cause = doors.of(answer.result.ref) or (Cause("trimming", "low") if before > 1 else Cause("persistence", "low"))
+            yield _finding(answer, before, roots.setdefault(before, answer.result.place), cause)
 
 
-def _finding(answer: Answer, before: int, root: Place) -> Finding:
+def _finding(answer: Answer, before: int, root: Place, cause: Cause) -> Finding:
     return of_result(
         "dropped-assistant-turn",
         answer,
@@ -51,7 +54,7 @@ def _finding(answer: Answer, before: int, root: Place) -> Finding:
         f"append the turn that made the call after turn {before}, or take its results out with it",
         side="unasked",
         confidence="medium",
-        cause=Cause("trimming", "low") if before > 1 else Cause("persistence", "low"),
+        cause=cause,
         gap=answer.turn.number,
         root=root if root != answer.result.place else None,
     )

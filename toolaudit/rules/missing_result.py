@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from toolaudit.model import Cause, Finding, Ledger, Pair, Related
 from toolaudit.rules import Context, rule
 from toolaudit.rules._say import tool
+from toolaudit.sessions import Doors
 from toolaudit.text import quote
 
 
@@ -41,12 +42,13 @@ def missing_result(ledger: Ledger, _: Context) -> Iterator[Finding]:
     Give the call a result before the next turn. A tool that failed, was interrupted or was refused by the user still gets one: an
     error result counts as an answer.
     """
+    doors = Doors(ledger.trajectory)
     causes: dict[int, Cause | None] = {}  # one a batch
     for pair in ledger.pairs:
         if pair.state == "missing" and pair.why != "server":
             if pair.batch.number not in causes:
                 causes[pair.batch.number] = _cause(ledger, pair)
-            yield _finding(pair, causes[pair.batch.number])
+            yield _finding(pair, doors.of(pair.call.id) or causes[pair.batch.number])
 
 
 def _finding(pair: Pair, cause: Cause | None) -> Finding:

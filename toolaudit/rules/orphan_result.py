@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from toolaudit.model import Answer, Cause, Finding, Ledger, Related, Turn
 from toolaudit.rules import Context, rule
 from toolaudit.rules._say import case_of, of_result
+from toolaudit.sessions import Doors
 from toolaudit.text import quote
 
 
@@ -51,12 +52,13 @@ def orphan_result(ledger: Ledger, _: Context) -> Iterator[Finding]:
     Put the assistant turn that made the call back in front of the result, or take the result out. The unit of trimming is the pair:
     drop a call and its results together.
     """
+    doors = Doors(ledger.trajectory)
     for answer in ledger.answers:
         if answer.state in ("orphan", "server") and answer.result.executor == "client":
-            yield _finding(answer)
+            yield _finding(answer, doors.of(answer.result.ref))
 
 
-def _finding(answer: Answer) -> Finding:
+def _finding(answer: Answer, shown: Cause | None) -> Finding:
     before = answer.before
     message, remedy, cause = _words(answer, before)
     root = before.place if cause is not None and cause.name == "persistence" and before is not None and before.stop else None
@@ -67,7 +69,7 @@ def _finding(answer: Answer) -> Finding:
         remedy,
         variant=case_of(answer),
         side="unasked",
-        cause=cause,
+        cause=shown or cause,
         confidence="high",
         related=(Related("turn before", before.place),) if before else (),
         root=root,

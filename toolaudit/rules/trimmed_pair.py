@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolaudit.identifiers import recurring
-from toolaudit.model import Cause, Finding, Ledger, Place, Related, Trajectory, Turn
+from toolaudit.model import Cause, Finding, Ledger, Related, Trajectory, Turn
 from toolaudit.rules import Context, rule
-from toolaudit.sessions import asked, gist
+from toolaudit.sessions import Doors, asked, gist
 from toolaudit.text import plural, quote
 
 
@@ -66,14 +65,12 @@ def trimmed_pair(ledger: Ledger, _: Context) -> Iterator[Finding]:
     The unit of trimming is the pair: cut where no call waits for its result.
     """
     trajectory = ledger.trajectory
-    if trajectory.former is not None and trajectory.hidden is None:
-        yield from _held(trajectory, trajectory.former)
+    if trajectory.former is not None:
+        yield from _held(trajectory, trajectory.former, Doors(trajectory))
 
 
-def _held(trajectory: Trajectory, former: Trajectory) -> Iterator[Finding]:
-    called, answered = _halves(former.turns)
-    calls, results = _halves(asked(trajectory))
-    torn = [key for key in called.keys() & answered.keys() if (key in calls) != (key in results)]
+def _held(trajectory: Trajectory, former: Trajectory, doors: Doors) -> Iterator[Finding]:
+    calls, results, torn = doors.calls, doors.results, doors.torn
     if not torn:
         return
     torn.sort(key=lambda key: (calls.get(key) or results[key])[1])
@@ -90,16 +87,9 @@ def _held(trajectory: Trajectory, former: Trajectory) -> Iterator[Finding]:
         cause=Cause("trimming", "medium"),
         turn=number,
         call_id=torn[0],
-        related=(Related("its other half", (answered if lost == "result" else called)[torn[0]][0]),),
+        related=(Related("its other half", (doors.answered if lost == "result" else doors.called)[torn[0]][0]),),
         root=place,
     )
-
-
-def _halves(turns: list[Turn]) -> tuple[dict[str, tuple[Place, int]], dict[str, tuple[Place, int]]]:
-    """Where calls and results stand, by id; those of ids that recur by design are left out."""
-    called = {c.id: (c.place, turn.number) for turn in turns for c in turn.calls if c.id is not None and not recurring(c.id)}
-    answered = {r.ref: (r.place, turn.number) for turn in turns for r in turn.results if r.ref is not None and not recurring(r.ref)}
-    return called, answered
 
 
 def _policy(trajectory: Trajectory, former: Trajectory) -> str:

@@ -349,19 +349,22 @@ def _otherwise(data: bytes, by_name: bool, limit: int) -> Iterator[Record | Unre
 
 
 class Between:
-    """The JSON Lines of a file that begin from `start` on, where a line does, and before `end`; numbered from 1."""
+    """The JSON Lines of a file that begin from `start` on, where a line does, and before `end`; their numbers go on from `before`."""
 
-    def __init__(self, stream: BinaryIO, start: int, end: int, max_record: int = 1 << 30) -> None:
+    def __init__(self, stream: BinaryIO, start: int, end: int, max_record: int = 1 << 30, before: int = 0) -> None:
         self.stream = stream
         self.start = start
         self.end = end
         self.limit = max_record
+        self.before = before
         self.count = 0
         """How many lines there are, blank ones included; once all are taken."""
 
     def __iter__(self) -> Iterator[Record | Unreadable]:
         self.stream.seek(self.start)
-        self.count = yield from _json_lines(_Lines(self.stream, b"", self.start, self.limit), self.end)
+        lines = _Lines(self.stream, b"", self.start, self.limit)
+        lines.before = self.before
+        self.count = (yield from _json_lines(lines, self.end)) - self.before
 
 
 def divisible(stream: BinaryIO, longest: int) -> tuple[int, int] | None:
